@@ -1,0 +1,73 @@
+//! `pcae-run cache`: what the cache holds, whether it is sound, and its index made anew.
+
+use serde_json::json;
+
+use super::args::Common;
+use super::failure::Failure;
+use super::session::open_cache;
+use super::terminal;
+use crate::engine::cache::Cache;
+
+/// Shows what the cache holds.
+pub(super) fn stats(common: &Common) -> Result<(), Failure> {
+    let cache = open_cache(common)?;
+    let (entries, bytes) = cache.size()?;
+    let kinds = cache.size_by_kind()?;
+    if common.json {
+        let kinds: Vec<_> = kinds
+            .iter()
+            .map(|(kind, entries, bytes, seconds)| {
+                json!({"kind": kind, "entries": entries, "bytes": bytes, "seconds": seconds})
+            })
+            .collect();
+        terminal::json(&json!({"entries": entries, "bytes": bytes, "kinds": kinds}));
+        return Ok(());
+    }
+    for (kind, entries, bytes, seconds) in kinds {
+        terminal::line(&format!(
+            "{kind:<12} {entries:>6}  {:>9}  made in {}",
+            terminal::size(bytes),
+            terminal::duration(seconds)
+        ));
+    }
+    terminal::line(&format!(
+        "{:<12} {entries:>6}  {:>9}",
+        "all",
+        terminal::size(bytes)
+    ));
+    Ok(())
+}
+
+/// Checks every file of every entry.
+pub(super) fn verify(common: &Common) -> Result<(), Failure> {
+    let cache = open_cache(common)?;
+    let damaged = cache.verify()?;
+    let (entries, _) = cache.size()?;
+    if common.json {
+        terminal::json(&json!({"entries": entries, "damaged": damaged}));
+    }
+    if damaged.is_empty() {
+        if !common.json {
+            terminal::line(&format!("{entries} entries, all sound"));
+        }
+        return Ok(());
+    }
+    for (key, damage) in &damaged {
+        terminal::note(&format!("{}: {damage}", key.short()));
+    }
+    Err(Failure::integrity(format!(
+        "{} of {entries} entries are damaged; the next run makes them again",
+        damaged.len()
+    )))
+}
+
+/// Makes the index anew.
+pub(super) fn rebuild(common: &Common) -> Result<(), Failure> {
+    let entries = Cache::rebuild(&common.cache)?;
+    if common.json {
+        terminal::json(&json!({"entries": entries}));
+    } else {
+        terminal::line(&format!("the index has {entries} entries again"));
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Shows a run while it goes: bars on a terminal, plain lines elsewhere, JSON on request.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::terminal::{self, Tone, paint};
+use crate::engine::events::{Event, Outcome, Progress};
+
+/// Plain progress lines of one stage are at least this far apart.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+enum Mode {
+    Json,
+    Plain,
+    Bars(MultiProgress),
+}
+
+struct Running {
+    bar: Option<ProgressBar>,
+    first: Option<(u64, Instant)>,
+    printed: Instant,
+}
+
+/// The view of a run.
+pub(super) struct Display {
+    mode: Mode,
+    total: usize,
+    settled: usize,
+    running: BTreeMap<String, Running>,
+}
+
+impl Display {
+    /// Chooses the view by where standard error goes.
+    pub(super) fn new(json: bool, total: usize) -> Self {
+        let mode = if json {
+            Mode::Json
+        } else if io::stderr().is_terminal() {
+            Mode::Bars(MultiProgress::with_draw_target(
+                ProgressDrawTarget::stderr_with_hz(10),
+            ))
+        } else {
+            Mode::Plain
+        };
+        Self {
+            mode,
+            total,
+            settled: 0,
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Shows an event.
+    pub(super) fn show(&mut self, event: &Event) {
+        if matches!(self.mode, Mode::Json) {
+            terminal::json(event);
+            return;
+        }
+        match event {
+            Event::StageStarted { stage, key, why } => {
+                let bar = self.add_bar(stage);
+                self.running.insert(
+                    stage.clone(),
+                    Running {
+                        bar,
+                        first: None,
+                        printed: Instant::now(),
+                    },
+                );
+                let word = paint(Tone::Busy, "run ");
+                self.print(&format!(
+                    "{word} {} {stage}  {}",
+                    key.short(),
+                    faint(&format!("({why})"))
+                ));
+            }
+            Event::StageProgress { stage, progress } => self.progress(stage, progress),
+            Event::StageEnded {
+                stage,
+                outcome,
+                seconds,
+                message,
+                ..
+            } => {
+                self.ended(stage, outcome, *seconds, message.as_deref());
+            }
+            Event::Note { message } => self.print(&format!("note: {message}")),
+            Event::Started { .. } | Event::Summary { .. } => {}
+        }
+    }
+
+    /// Takes the bars away.
+    pub(super) fn finish(&mut self) {
+        if let Mode::Bars(bars) = &self.mode {
+            let _ = bars.clear();
+        }
+    }
+
+    fn add_bar(&self, stage: &str) -> Option<ProgressBar> {
+        let Mode::Bars(bars) = &self.mode else {
+            return None;
+        };
+        let style = ProgressStyle::with_template("  {prefix} {bar:24} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = bars.add(ProgressBar::new(0).with_style(style));
+        bar.set_prefix(stage.to_owned());
+        bar.tick();
+        Some(bar)
+    }
+
+    fn progress(&mut self, stage: &str, progress: &Progress) {
+        let Some(running) = self.running.get_mut(stage) else {
+            return;
+        };
+        let (from, since) = *running.first.get_or_insert((progress.done, Instant::now()));
+        let message = describe(progress, from, since.elapsed());
+        if let Some(bar) = &running.bar {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+            bar.set_message(message);
+        } else if running.printed.elapsed() >= PLAIN_INTERVAL {
+            running.printed = Instant::now();
+            let line = format!("...  {stage}  {message}");
+            self.print(&line);
+        }
+    }
+
+    fn ended(&mut self, stage: &str, outcome: &Outcome, seconds: f64, message: Option<&str>) {
+        self.settled += 1;
+        if let Some(bar) = self.running.remove(stage).and_then(|running| running.bar) {
+            bar.finish_and_clear();
+        }
+        let word = match outcome {
+            // Hits are counted, not listed: a rerun of hundreds of stages stays one line.
+            Outcome::Cached => return,
+            Outcome::Executed => paint(Tone::Good, "done"),
+            Outcome::Failed => paint(Tone::Bad, "fail"),
+            Outcome::Stopped => paint(Tone::Busy, "stop"),
+            Outcome::Skipped => paint(Tone::Faint, "skip"),
+        };
+        let place = faint(&format!("[{}/{}]", self.settled, self.total));
+        let time = if *outcome == Outcome::Skipped {
+            String::new()
+        } else {
+            format!("  {}", terminal::duration(seconds))
+        };
+        let message = message.map_or_else(String::new, |message| format!("  {message}"));
+        self.print(&format!("{word} {place} {stage}{time}{message}"));
+    }
+
+    fn print(&self, line: &str) {
+        match &self.mode {
+            Mode::Bars(bars) => {
+                let _ = bars.println(line);
+            }
+            Mode::Json | Mode::Plain => terminal::note(line),
+        }
+    }
+}
+
+fn faint(text: &str) -> String {
+    paint(Tone::Faint, text)
+}
+
+/// Returns `epoch 61/100  loss 0.0183  ~3 min left`.
+fn describe(progress: &Progress, from: u64, elapsed: Duration) -> String {
+    let mut text = format!("{} {}/{}", progress.unit, progress.done, progress.total);
+    if !progress.note.is_empty() {
+        text = format!("{text}  {}", progress.note);
+    }
+    let done = progress.done.saturating_sub(from);
+    if done > 0 && progress.done < progress.total {
+        let left = elapsed.as_secs_f64() / done as f64 * (progress.total - progress.done) as f64;
+        text = format!("{text}  ~{} left", terminal::whole_duration(left));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_follows_the_pace_since_the_first_report() {
+        let progress = Progress {
+            done: 60,
+            total: 100,
+            unit: "epoch".into(),
+            note: "loss 0.0183".into(),
+        };
+        let text = describe(&progress, 20, Duration::from_secs(200));
+        assert_eq!(text, "epoch 60/100  loss 0.0183  ~3 min 20 s left");
+        let start = describe(&progress, 60, Duration::from_secs(1));
+        assert_eq!(start, "epoch 60/100  loss 0.0183");
+    }
+}

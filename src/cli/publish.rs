@@ -1,0 +1,81 @@
+//! Puts tables and figures into the reports folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::failure::Failure;
+use super::session::Session;
+use crate::engine::schedule::RunReport;
+use crate::engine::stage::StageSet;
+
+/// Formats that people and LaTeX read; what else an artifact holds stays in the cache.
+const FORMATS: [&str; 6] = ["tex", "md", "csv", "png", "svg", "pdf"];
+
+/// What was put there.
+pub(super) struct Published {
+    /// The pipeline's report folder.
+    pub folder: PathBuf,
+    /// Files that are new or changed.
+    pub written: Vec<String>,
+    /// Tables for the terminal.
+    pub tables: Vec<String>,
+}
+
+/// Brings the reports folder up to date with the results of a run.
+pub(super) fn publish(
+    session: &Session,
+    report: &RunReport,
+    root: &Path,
+) -> Result<Published, Failure> {
+    let folder = root.join(session.plan.name());
+    let mut published = Published {
+        folder,
+        written: Vec::new(),
+        tables: Vec::new(),
+    };
+    for (&stage, entry) in &report.entries {
+        let planned = &session.plan.stages()[stage];
+        if !planned.stage.as_stage().is_report() {
+            continue;
+        }
+        let reader = session.cache.reader(&entry.artifact);
+        for (name, path) in reader.files() {
+            let extension = Path::new(name).extension().and_then(|text| text.to_str());
+            match extension {
+                Some("txt") => {
+                    let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
+                    published.tables.push(text.trim_end().to_owned() + "\n");
+                }
+                Some(extension) if FORMATS.contains(&extension) => {
+                    let file = format!("{}.{extension}", planned.name);
+                    let target = published.folder.join(&file);
+                    if update(path, &target).map_err(|cause| at(&target, &cause))? {
+                        published.written.push(file);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(published)
+}
+
+fn at(path: &Path, cause: &io::Error) -> Failure {
+    Failure::stage(format!("{}: {cause}", path.display()))
+}
+
+/// Copies a file unless the target has the same bytes; returns whether it did.
+fn update(from: &Path, to: &Path) -> io::Result<bool> {
+    let bytes = fs::read(from)?;
+    if fs::read(to).is_ok_and(|present| present == bytes) {
+        return Ok(false);
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let temporary = to.with_extension("tmp");
+    fs::write(&temporary, bytes)?;
+    fs::rename(temporary, to)?;
+    Ok(true)
+}

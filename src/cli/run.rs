@@ -1,0 +1,238 @@
+//! `pcae-run FILE`: runs a pipeline and shows its tables.
+
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::args::{Common, OnError, RunArgs};
+use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
+use super::progress::Display;
+use super::publish;
+use super::session::{Session, cores};
+use super::terminal::{self, Tone, paint};
+use crate::device::DeviceName;
+use crate::engine::events::Event;
+use crate::engine::executor::Local;
+use crate::engine::schedule::{self, Manner, RunReport, Scheduler};
+use crate::engine::select::Choice;
+
+/// Runs a pipeline.
+pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> {
+    let session = Session::open(common, args.file.as_deref())?;
+    let choice = Choice {
+        only: args.only.clone(),
+        from: args.from.clone(),
+        until: args.until.clone(),
+        force: args.force.clone(),
+    };
+    let selection = choice.select(&session.plan)?;
+    let _in_use = session.cache.hold()?;
+    let path = std::path::absolute(session.source.path());
+    session
+        .cache
+        .remember_pipeline(&path.unwrap_or_else(|_| session.source.path().to_owned()))?;
+
+    let manner = manner(common, args, &session.backend);
+    let mut executor = Local::new(
+        std::env::current_exe().map_err(Failure::stage)?,
+        child_arguments(common, args),
+    );
+    let interrupts = count_interrupts()?;
+    let mut display = Display::new(common.json, selection.allowed.len());
+    let mut emit = |event: Event| display.show(&event);
+    let scheduler = Scheduler::new(
+        &session.plan,
+        &session.cache,
+        &manner,
+        &selection,
+        &mut emit,
+    );
+    let report = scheduler.run(&mut executor, &|| interrupts.load(Ordering::Relaxed))?;
+    display.finish();
+    let published = publish::publish(&session, &report, &common.reports)?;
+    summarize(common, args, &session, &report, &published);
+    Ok(ExitCode::from(code(&report)))
+}
+
+fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
+    let cores = cores();
+    Manner {
+        jobs: common.jobs.unwrap_or(cores),
+        device_jobs: args.device_jobs.unwrap_or(match common.device {
+            DeviceName::Cpu | DeviceName::TorchCpu => cores,
+            DeviceName::TorchCuda(_) => 1,
+        }),
+        cores,
+        device: common.device.to_string(),
+        backend: backend.to_owned(),
+        on_error: match args.on_error {
+            _ if args.keep_going => schedule::OnError::Continue,
+            OnError::Finish => schedule::OnError::Finish,
+            OnError::Stop => schedule::OnError::Stop,
+            OnError::Continue => schedule::OnError::Continue,
+        },
+        timeout: args.timeout.map(Duration::from_secs),
+        retries: args.retries,
+    }
+}
+
+fn child_arguments(common: &Common, args: &RunArgs) -> Vec<String> {
+    let cache = std::path::absolute(&common.cache).unwrap_or_else(|_| common.cache.clone());
+    let mut arguments = vec![
+        "--cache".to_owned(),
+        cache.to_string_lossy().into_owned(),
+        "stage".to_owned(),
+    ];
+    if let Some(seconds) = args.lock_timeout {
+        arguments.extend(["--lock-timeout".to_owned(), seconds.to_string()]);
+    }
+    arguments
+}
+
+/// Counts Ctrl-C and termination requests instead of dying of them.
+fn count_interrupts() -> Result<Arc<AtomicUsize>, Failure> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::stage)?;
+    let counter = Arc::clone(&count);
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if counter.fetch_add(1, Ordering::Relaxed) == 0 {
+                terminal::note("stopping: running stages save their state (again: at once)");
+            }
+        }
+    });
+    Ok(count)
+}
+
+fn code(report: &RunReport) -> u8 {
+    if report.interrupted {
+        INTERRUPTED
+    } else if report.failed.is_empty() {
+        0
+    } else if report
+        .failed
+        .iter()
+        .all(|(_, message)| message.starts_with("waited "))
+    {
+        BUSY
+    } else {
+        STAGE_FAILED
+    }
+}
+
+fn summarize(
+    common: &Common,
+    args: &RunArgs,
+    session: &Session,
+    report: &RunReport,
+    published: &publish::Published,
+) {
+    if common.json {
+        terminal::json(&Event::Summary {
+            executed: report.executed.len(),
+            cached: report.cached,
+            failed: report.failed.len(),
+            skipped: report.skipped,
+            seconds: report.seconds,
+            interrupted: report.interrupted,
+        });
+        return;
+    }
+    for table in &published.tables {
+        terminal::line(table);
+    }
+    for (stage, message) in &report.failed {
+        explain_failure(session, report, args, stage, message);
+    }
+    if !published.written.is_empty() {
+        let names: Vec<_> = published.written.iter().map(String::as_str).collect();
+        terminal::note(&format!(
+            "wrote {}: {}",
+            published.folder.display(),
+            names.join(", ")
+        ));
+    }
+    terminal::note(&last_line(report));
+}
+
+fn last_line(report: &RunReport) -> String {
+    let time = terminal::duration(report.seconds);
+    let executed = report.executed.len();
+    if report.interrupted {
+        return format!(
+            "interrupted after {time}: {executed} executed, {} stopped; the same command goes on",
+            report.stopped.len()
+        );
+    }
+    if executed == 0 && report.failed.is_empty() {
+        let all = terminal::count(report.cached, "stage");
+        return format!("nothing to do: {all} cached, 0 executed ({time})");
+    }
+    let mut parts = vec![
+        format!("{executed} executed"),
+        format!("{} cached", report.cached),
+    ];
+    if !report.failed.is_empty() {
+        parts.push(paint(Tone::Bad, &format!("{} failed", report.failed.len())));
+    }
+    if report.skipped > 0 {
+        parts.push(format!("{} not started", report.skipped));
+    }
+    format!("done: {} in {time}", parts.join(", "))
+}
+
+fn explain_failure(
+    session: &Session,
+    report: &RunReport,
+    args: &RunArgs,
+    stage: &str,
+    message: &str,
+) {
+    const LINES: usize = 10;
+    terminal::note(&format!(
+        "{} {stage}: {message}",
+        paint(Tone::Bad, "failed:")
+    ));
+    if let Some(key) = report.keys.get(stage) {
+        let path = session.cache.log_path(key);
+        let tail = tail(&path, LINES);
+        if !tail.is_empty() {
+            terminal::note(&format!("  the end of its log ({}):", path.display()));
+            tail.iter()
+                .for_each(|line| terminal::note(&format!("    {line}")));
+        }
+    }
+    let file = args
+        .file
+        .as_deref()
+        .unwrap_or_else(|| session.source.path());
+    terminal::note(&format!(
+        "  retry only it: pcae-run {} --only {stage}",
+        file.display()
+    ));
+}
+
+/// Returns the last lines of a file.
+fn tail(path: &Path, lines: usize) -> Vec<String> {
+    const READ: u64 = 16 << 10;
+    let mut text = Vec::new();
+    let read = fs::File::open(path).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
+        file.read_to_end(&mut text)
+    });
+    if read.is_err() {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    let all: Vec<_> = text.lines().map(str::to_owned).collect();
+    all[all.len().saturating_sub(lines)..].to_vec()
+}

@@ -1,0 +1,125 @@
+//! A pipeline, its cache and its surroundings, opened together.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::args::Common;
+use super::failure::Failure;
+use super::terminal;
+use crate::device;
+use crate::engine::cache::{Cache, Check, Entry};
+use crate::engine::diagnostic::draw;
+use crate::engine::plan::{Plan, StageIndex};
+use crate::engine::select;
+use crate::engine::source::Source;
+use crate::engine::{assess, assess::Standing};
+use crate::stages::AnyStage;
+
+/// What most commands work on.
+pub(super) struct Session {
+    /// The checked pipeline.
+    pub plan: Plan<AnyStage>,
+    /// The cache.
+    pub cache: Cache,
+    /// The pipeline file.
+    pub source: Source,
+    /// The backend's name in keys.
+    pub backend: String,
+}
+
+impl Session {
+    /// Opens a pipeline; without a file, the one that was run last.
+    pub(super) fn open(common: &Common, file: Option<&Path>) -> Result<Self, Failure> {
+        device::open(common.device).map_err(Failure::usage)?;
+        let backend = device::family(common.device);
+        let (cache, path) = match file {
+            Some(path) => (None, path.to_owned()),
+            None => {
+                let cache = open_cache(common)?;
+                let path = last_pipeline(&cache)?;
+                (Some(cache), path)
+            }
+        };
+        let source = Source::read(&path)?;
+        let plan = load_plan(&source, common)?;
+        let cache = match cache {
+            Some(cache) => cache,
+            None => open_cache(common)?,
+        };
+        Ok(Self {
+            plan,
+            cache,
+            source,
+            backend,
+        })
+    }
+
+    /// Returns where every stage stands; notes go to the user.
+    pub(super) fn standings(&self) -> Result<Vec<Standing>, Failure> {
+        let (standings, notes) = assess::assess(&self.plan, &self.cache, &self.backend)?;
+        notes
+            .iter()
+            .for_each(|note| terminal::note(&format!("note: {note}")));
+        Ok(standings)
+    }
+
+    /// Returns the one stage of a name.
+    pub(super) fn stage(&self, name: &str) -> Result<StageIndex, Failure> {
+        let found = select::find(&self.plan, name)?;
+        match found[..] {
+            [stage] => Ok(stage),
+            _ => {
+                let first = &self.plan.stages()[found[0]].name;
+                Err(Failure::usage(format!(
+                    "`{name}` matches {} stages; name one, such as `{first}`",
+                    found.len()
+                )))
+            }
+        }
+    }
+
+    /// Returns the cached result of a stage.
+    pub(super) fn entry(&self, name: &str) -> Result<Entry, Failure> {
+        let stage = self.stage(name)?;
+        match self.standings()?.swap_remove(stage) {
+            Standing::Cached(entry) => Ok(*entry),
+            _ => Err(Failure::usage(format!(
+                "`{}` has no cached result: run `pcae-run {} --until {}`",
+                self.plan.stages()[stage].name,
+                self.source.path().display(),
+                self.plan.stages()[stage].name
+            ))),
+        }
+    }
+}
+
+/// Parses a pipeline file, or draws its mistakes.
+pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStage>, Failure> {
+    Plan::load(source, common.data.as_deref())
+        .map_err(|mistakes| Failure::usage(draw(source, &mistakes, terminal::style())))
+}
+
+/// Opens the cache folder.
+pub(super) fn open_cache(common: &Common) -> Result<Cache, Failure> {
+    let check = if common.verify {
+        Check::Everything
+    } else {
+        Check::Small
+    };
+    Ok(Cache::open(&common.cache, check)?)
+}
+
+/// Returns the number of processor cores this process may use.
+pub(super) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn last_pipeline(cache: &Cache) -> Result<PathBuf, Failure> {
+    let known = cache.pipelines()?;
+    known
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| {
+            Failure::usage("name the pipeline file: none has been run on this cache so far")
+        })
+}

@@ -1,0 +1,53 @@
+//! `pcae-run stage`: performs one job and tells its executor line by line.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::args::{Common, StageArgs};
+use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
+use super::session::open_cache;
+use crate::engine::executor::ChildLine;
+use crate::engine::job::{Conditions, Ending, Job};
+use crate::engine::lifeline;
+use crate::stages::AnyStage;
+
+/// Performs one job.
+pub(super) fn stage(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
+    if let Some(parent) = args.die_with {
+        lifeline::die_with(parent).map_err(Failure::stage)?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::stage)?;
+    }
+    let cache = open_cache(common)?;
+    let _in_use = cache.hold()?;
+    let job = Job::read(&args.job).map_err(Failure::stage)?;
+    let conditions = Conditions {
+        threads: args.threads,
+        longest_wait: args.lock_timeout.map(Duration::from_secs),
+        stop,
+        report: Box::new(|progress| say(&ChildLine::Progress(progress))),
+    };
+    let ending = job.perform::<AnyStage>(&cache, conditions);
+    let code = match &ending {
+        Ending::Executed(_) | Ending::Cached(_) => 0,
+        Ending::Stopped => INTERRUPTED,
+        Ending::Failed { message, .. } if message.starts_with("waited ") => BUSY,
+        Ending::Failed { .. } => STAGE_FAILED,
+    };
+    say(&ChildLine::Ended(ending));
+    Ok(ExitCode::from(code))
+}
+
+fn say(line: &ChildLine) {
+    let mut output = io::stdout().lock();
+    let _ = serde_json::to_writer(&mut output, line);
+    let _ = output.write_all(b"\n");
+    let _ = output.flush();
+}

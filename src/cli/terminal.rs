@@ -1,0 +1,133 @@
+//! Printing: to standard output for data, to standard error for people, in color where welcome.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::engine::diagnostic::Style;
+
+/// Prints a line of data; a closed pipe is not an error.
+pub(super) fn line(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
+/// Prints a value as one line of JSON.
+pub(super) fn json(value: &impl Serialize) {
+    line(&serde_json::to_string(value).unwrap_or_default());
+}
+
+/// Prints a line for the person at the terminal.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints an error.
+pub(super) fn error(text: &str) {
+    // A drawing brings its own `error:`.
+    if text.contains("error:") || text.contains("\u{1b}[") {
+        note(text);
+    } else {
+        note(&format!("{} {text}", paint(Tone::Bad, "error:")));
+    }
+}
+
+/// What a painted word means.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tone {
+    /// Fine.
+    Good,
+    /// Wrong.
+    Bad,
+    /// In between.
+    Busy,
+    /// Of little weight.
+    Faint,
+}
+
+/// Colors a word if standard error shows colors.
+pub(super) fn paint(tone: Tone, text: &str) -> String {
+    let code = match tone {
+        Tone::Good => 32,
+        Tone::Bad => 31,
+        Tone::Busy => 33,
+        Tone::Faint => 2,
+    };
+    match style() {
+        Style::Colored => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        Style::Plain => text.to_owned(),
+    }
+}
+
+/// Returns whether standard error shows colors.
+pub(super) fn style() -> Style {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how output looks, never what it says"
+    )]
+    let refused = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
+    if !refused && io::stderr().is_terminal() {
+        Style::Colored
+    } else {
+        Style::Plain
+    }
+}
+
+/// Returns a duration for people: `0.04 s`, `21 s`, `3 min 20 s`, `2 h 5 min`.
+pub(super) fn duration(seconds: f64) -> String {
+    if seconds < 10.0 {
+        format!("{seconds:.2} s")
+    } else {
+        whole_duration(seconds)
+    }
+}
+
+/// Returns a duration for people, without fractions.
+pub(super) fn whole_duration(seconds: f64) -> String {
+    let whole = Duration::from_secs_f64(seconds.min(1e9)).as_secs();
+    match (whole / 3600, whole % 3600 / 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Returns a size for people.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// Returns a count with its noun.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_read_well() {
+        assert_eq!(duration(0.041), "0.04 s");
+        assert_eq!(duration(200.4), "3 min 20 s");
+        assert_eq!(duration(7501.0), "2 h 5 min");
+        assert_eq!(size(999), "999 B");
+        assert_eq!(size(1_400_000_000), "1.4 GB");
+        assert_eq!(count(1, "stage"), "1 stage");
+    }
+}

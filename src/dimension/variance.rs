@@ -1,0 +1,120 @@
+//! Variance count: the fewest leading coordinates that hold a share of the total variance.
+//!
+//! Reference: the paper, section "Estimating the intrinsic dimension": the smallest k such that
+//! the first k coordinates explain at least tau of the total variance.
+//! Assumptions: coordinates are already ordered by the model; they are never sorted here, so a
+//! model that fails to order them is counted as needing more.
+//! Checked against: hand-computed cases below.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Estimate, EstimateError};
+use crate::numerics::Points;
+use crate::numerics::units::Fraction;
+
+/// Settings of the variance count, for instance `Variance(threshold: 0.99)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variance {
+    /// Share of the total variance that the counted coordinates must hold.
+    pub threshold: Fraction,
+}
+
+impl Variance {
+    /// Counts the leading coordinates that hold at least the threshold's share.
+    pub fn estimate(&self, points: &Points) -> Result<Estimate, EstimateError> {
+        if points.rows() == 0 || points.width() == 0 {
+            return Err(EstimateError::NoPoints);
+        }
+        let variances = points.variances();
+        if let Some(index) = variances.iter().position(|variance| !variance.is_finite()) {
+            return Err(EstimateError::NonFinite {
+                coordinate: index + 1,
+            });
+        }
+        let total_variance: f64 = variances.iter().sum();
+        if total_variance <= 0.0 {
+            return Err(EstimateError::NoVariance {
+                points: points.rows(),
+            });
+        }
+        let mut cumulative = 0.0;
+        let mut dimension = 0;
+        for variance in &variances {
+            if dimension > 0 && cumulative >= self.threshold.get() * total_variance {
+                break;
+            }
+            cumulative += variance;
+            dimension += 1;
+        }
+        let share = cumulative / total_variance;
+        Ok(Estimate {
+            dimension,
+            variances,
+            total_variance,
+            share,
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small squares and their ratios are exact")]
+mod tests {
+    use super::*;
+
+    /// Points whose coordinates have the given standard deviations.
+    fn points(deviations: &[f32]) -> Points {
+        let row = |sign: f32| deviations.iter().map(move |deviation| sign * deviation);
+        let values = row(1.0).chain(row(-1.0)).collect();
+        Points::new(2, deviations.len(), values).unwrap()
+    }
+
+    fn count(deviations: &[f32], threshold: f64) -> Result<usize, EstimateError> {
+        let threshold = Fraction::new(threshold).unwrap();
+        Variance { threshold }
+            .estimate(&points(deviations))
+            .map(|estimate| estimate.dimension)
+    }
+
+    #[test]
+    fn the_smallest_count_that_reaches_the_threshold_is_taken() {
+        // Variances 16, 9, 0, 0: shares .64, 1.
+        assert_eq!(count(&[4.0, 3.0, 0.0, 0.0], 0.64), Ok(1));
+        assert_eq!(count(&[4.0, 3.0, 0.0, 0.0], 0.65), Ok(2));
+        assert_eq!(count(&[4.0, 3.0, 0.0, 0.0], 1.0), Ok(2));
+    }
+
+    #[test]
+    fn coordinates_are_counted_in_their_order_not_by_size() {
+        assert_eq!(count(&[0.0, 0.0, 5.0], 0.99), Ok(3));
+    }
+
+    #[test]
+    fn the_numbers_behind_the_count_are_returned() {
+        let threshold = Fraction::new(0.5).unwrap();
+        let estimate = Variance { threshold }
+            .estimate(&points(&[4.0, 3.0]))
+            .unwrap();
+        assert_eq!(estimate.variances, [16.0, 9.0]);
+        assert_eq!(estimate.total_variance, 25.0);
+        assert_eq!(estimate.share, 0.64);
+    }
+
+    #[test]
+    fn points_without_variance_or_with_broken_numbers_are_refused() {
+        assert_eq!(
+            count(&[0.0, 0.0], 0.9),
+            Err(EstimateError::NoVariance { points: 2 })
+        );
+        assert_eq!(
+            count(&[1.0, f32::NAN], 0.9),
+            Err(EstimateError::NonFinite { coordinate: 2 })
+        );
+        let none = Points::new(0, 3, Vec::new()).unwrap();
+        let threshold = Fraction::new(0.9).unwrap();
+        assert_eq!(
+            Variance { threshold }.estimate(&none),
+            Err(EstimateError::NoPoints)
+        );
+    }
+}

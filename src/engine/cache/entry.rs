@@ -1,0 +1,50 @@
+//! The manifest of a cached result.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::artifact::StoredArtifact;
+use crate::engine::digest::StageKey;
+use crate::engine::key::KeyRecord;
+
+/// How a result came to be. A record for people; nothing is decided by it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The pipeline that asked for it first.
+    pub pipeline: String,
+    /// The stage's name in that pipeline.
+    pub stage: String,
+    /// Wall time in seconds.
+    pub seconds: f64,
+    /// When it ended, in seconds since 1970.
+    pub finished: u64,
+    /// The machine.
+    pub host: String,
+    /// Threads it was allowed.
+    pub threads: usize,
+    /// Its largest resident memory in bytes, where the system tells.
+    pub peak_memory: Option<u64>,
+}
+
+/// A cached result: what was asked, what came out, how it was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The key.
+    pub key: StageKey,
+    /// The key's pre-image.
+    pub record: KeyRecord,
+    /// The result.
+    pub artifact: StoredArtifact,
+    /// How it was made.
+    pub run: RunRecord,
+}
+
+impl Entry {
+    /// Reads a manifest; `None` if it is absent, torn, or not what its key says.
+    pub fn read(path: &Path) -> Option<Self> {
+        let entry: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        (entry.record.key() == entry.key).then_some(entry)
+    }
+}

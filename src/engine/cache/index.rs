@@ -1,0 +1,299 @@
+//! The SQLite index: the manifests for fast lookup, and run records for predictions.
+//!
+//! Entries can always be rebuilt from the manifests; only the history of failed runs is the
+//! index's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+
+use super::stat::FileStamp;
+use super::{CacheError, Entry};
+use crate::engine::clock;
+use crate::engine::digest::{ContentDigest, StageKey};
+use crate::engine::events::Outcome;
+use crate::engine::failpoint;
+
+const FILE: &str = "index.sqlite";
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS entry (
+        key TEXT PRIMARY KEY, kind TEXT NOT NULL, pipeline TEXT NOT NULL, stage TEXT NOT NULL,
+        bytes INTEGER NOT NULL, seconds REAL NOT NULL, finished INTEGER NOT NULL,
+        manifest TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS entry_by_kind ON entry (kind, finished);
+    CREATE INDEX IF NOT EXISTS entry_by_stage ON entry (pipeline, stage, finished);
+    CREATE TABLE IF NOT EXISTS run (
+        pipeline TEXT NOT NULL, stage TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+        outcome TEXT NOT NULL, seconds REAL NOT NULL, bytes INTEGER NOT NULL,
+        finished INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS run_by_kind ON run (kind, outcome);
+    CREATE TABLE IF NOT EXISTS pipeline (path TEXT PRIMARY KEY, used INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS file (
+        path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
+";
+
+/// How a stage ended, for the history.
+#[derive(Clone, Debug)]
+pub struct PastRun {
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// The stage's name.
+    pub stage: String,
+    /// The stage's kind.
+    pub kind: String,
+    /// Its key.
+    pub key: StageKey,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Wall time.
+    pub seconds: f64,
+    /// Size of what it left.
+    pub bytes: u64,
+}
+
+/// What earlier runs of a kind took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// Seconds of each run, ascending.
+    pub seconds: Vec<f64>,
+    /// Bytes of each run, ascending.
+    pub bytes: Vec<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Index {
+    connection: Connection,
+}
+
+impl Index {
+    pub(super) fn open(root: &Path) -> Result<Self, CacheError> {
+        let connection = Connection::open(root.join(FILE))?;
+        connection.busy_timeout(Duration::from_secs(60))?;
+        // A write-ahead log needs shared memory, which network file systems don't give.
+        let mode = if is_network(root) {
+            "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
+        } else {
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+        };
+        connection.execute_batch(mode)?;
+        let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version == 0 {
+            connection.execute_batch(TABLES)?;
+            connection.execute_batch("PRAGMA user_version = 1")?;
+        }
+        Ok(Self { connection })
+    }
+
+    pub(super) fn delete(root: &Path) -> Result<(), CacheError> {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let path = root.join(format!("{FILE}{suffix}"));
+            if path.exists() {
+                fs::remove_file(&path).map_err(CacheError::at(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets SQLite look for damage in its file.
+    pub(super) fn check(&self) -> rusqlite::Result<()> {
+        let word: String = self
+            .connection
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        if word == "ok" {
+            Ok(())
+        } else {
+            Err(rusqlite::Error::InvalidColumnName(word))
+        }
+    }
+
+    pub(super) fn entry(&self, key: &StageKey) -> rusqlite::Result<Option<Entry>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT manifest FROM entry WHERE key = ?1")?;
+        let found = statement.query_row([key.to_string()], |row| row.get::<_, String>(0));
+        Ok(found
+            .optional()?
+            .and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    pub(super) fn insert(&self, entry: &Entry) -> Result<(), CacheError> {
+        let at = CacheError::at(Path::new(FILE));
+        failpoint::pass("index.transaction.before").map_err(&at)?;
+        let transaction =
+            rusqlite::Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        transaction.execute(
+            "INSERT OR REPLACE INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                entry.key.to_string(),
+                entry.record.kind,
+                entry.run.pipeline,
+                entry.run.stage,
+                entry.artifact.bytes(),
+                entry.run.seconds,
+                entry.run.finished,
+                serde_json::to_string(entry).unwrap_or_default(),
+            ],
+        )?;
+        failpoint::pass("index.insert.after").map_err(&at)?;
+        transaction.commit()?;
+        failpoint::pass("index.commit.after").map_err(&at)
+    }
+
+    pub(super) fn remove(&self, key: &StageKey) -> rusqlite::Result<()> {
+        self.connection
+            .execute("DELETE FROM entry WHERE key = ?1", [key.to_string()])?;
+        Ok(())
+    }
+
+    pub(super) fn recent(&self, kind: &str, most: usize) -> rusqlite::Result<Vec<Entry>> {
+        self.entries(
+            "SELECT manifest FROM entry WHERE kind = ?1 ORDER BY finished DESC LIMIT ?2",
+            params![kind, most],
+        )
+    }
+
+    pub(super) fn recent_of_stage(
+        &self,
+        pipeline: &str,
+        stage: &str,
+        most: usize,
+    ) -> rusqlite::Result<Vec<Entry>> {
+        self.entries(
+            "SELECT manifest FROM entry WHERE pipeline = ?1 AND stage = ?2
+             ORDER BY finished DESC LIMIT ?3",
+            params![pipeline, stage, most],
+        )
+    }
+
+    pub(super) fn all(&self) -> rusqlite::Result<Vec<Entry>> {
+        self.entries("SELECT manifest FROM entry ORDER BY key", [])
+    }
+
+    fn entries(&self, query: &str, values: impl rusqlite::Params) -> rusqlite::Result<Vec<Entry>> {
+        let mut statement = self.connection.prepare_cached(query)?;
+        let rows = statement.query_map(values, |row| row.get::<_, String>(0))?;
+        let mut found = Vec::new();
+        for text in rows {
+            found.extend(serde_json::from_str::<Entry>(&text?).ok());
+        }
+        Ok(found)
+    }
+
+    pub(super) fn size(&self) -> rusqlite::Result<(usize, u64)> {
+        self.connection.query_row(
+            "SELECT count(*), coalesce(sum(bytes), 0) FROM entry",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+    }
+
+    pub(super) fn size_by_kind(&self) -> rusqlite::Result<Vec<(String, u64, u64, f64)>> {
+        let mut statement = self.connection.prepare(
+            "SELECT kind, count(*), sum(bytes), sum(seconds) FROM entry GROUP BY kind ORDER BY kind",
+        )?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        statement.query_map([], read)?.collect()
+    }
+
+    pub(super) fn history(&self, kind: &str) -> rusqlite::Result<History> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT seconds, bytes FROM run WHERE kind = ?1 AND outcome = 'executed'
+             ORDER BY finished DESC LIMIT 200",
+        )?;
+        let rows = statement
+            .query_map([kind], |row| {
+                Ok((row.get::<_, f64>(0)?, row.get::<_, u64>(1)?))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let (mut seconds, mut bytes): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+        seconds.sort_by(f64::total_cmp);
+        bytes.sort_unstable();
+        Ok(History { seconds, bytes })
+    }
+
+    pub(super) fn remember_run(&self, run: &PastRun) -> rusqlite::Result<()> {
+        let outcome = serde_json::to_value(&run.outcome).unwrap_or_default();
+        self.connection.execute(
+            "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                run.pipeline,
+                run.stage,
+                run.kind,
+                run.key.to_string(),
+                outcome.as_str(),
+                run.seconds,
+                run.bytes,
+                clock::now(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    pub(super) fn remember_pipeline(&self, path: &Path) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "INSERT OR REPLACE INTO pipeline VALUES (?1, ?2)",
+            params![path.to_string_lossy(), clock::now()],
+        )?;
+        Ok(())
+    }
+
+    pub(super) fn pipelines(&self) -> rusqlite::Result<Vec<PathBuf>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT path FROM pipeline ORDER BY used DESC, rowid DESC")?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        rows.map(|path| path.map(PathBuf::from)).collect()
+    }
+
+    pub(super) fn known_file(
+        &self,
+        path: &Path,
+    ) -> rusqlite::Result<Option<(FileStamp, ContentDigest)>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT stamp, digest FROM file WHERE path = ?1")?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let found = statement
+            .query_row([path.to_string_lossy()], read)
+            .optional()?;
+        Ok(found.and_then(|(stamp, digest)| {
+            Some((serde_json::from_str(&stamp).ok()?, digest.parse().ok()?))
+        }))
+    }
+
+    pub(super) fn remember_file(
+        &self,
+        path: &Path,
+        stamp: &FileStamp,
+        digest: &ContentDigest,
+    ) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "INSERT OR REPLACE INTO file VALUES (?1, ?2, ?3)",
+            params![
+                path.to_string_lossy(),
+                serde_json::to_string(stamp).unwrap_or_default(),
+                digest.to_string()
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+/// Returns whether a folder lies on a network file system that is known by its magic number.
+pub fn is_network(folder: &Path) -> bool {
+    const NFS: u64 = 0x6969;
+    const LUSTRE: u64 = 0x0BD0_0BD0;
+    const GPFS: u64 = 0x4750_4653;
+    const SMB2: u64 = 0xFE53_4D42;
+    const CIFS: u64 = 0xFF53_4D42;
+    const BEEGFS: u64 = 0x1983_0326;
+    const CEPH: u64 = 0x00C3_6400;
+    const FUSE: u64 = 0x6573_5546;
+    let kinds = [NFS, LUSTRE, GPFS, SMB2, CIFS, BEEGFS, CEPH, FUSE];
+    // Magic numbers are 32 bits wide; some systems sign-extend them.
+    rustix::fs::statfs(folder)
+        .is_ok_and(|found| kinds.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
+}

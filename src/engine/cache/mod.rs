@@ -1,0 +1,350 @@
+//! The content-addressed cache.
+//!
+//! ```text
+//! cache/
+//!   objects/ab/cdef..   files by BLAKE3 digest, read-only
+//!   entries/ab/cdef.json  one manifest per key: the key record, the artifact, how it was made
+//!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
+//!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
+//! ```
+//!
+//! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
+//! complete: files are in place and synced before the manifest, the manifest before the index.
+
+mod claim;
+mod collect;
+mod entry;
+mod index;
+mod objects;
+mod publish;
+mod stat;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use claim::{Claim, Claimed, Reuse};
+pub use collect::{Candidate, Collection};
+pub use entry::{Entry, RunRecord};
+pub use index::{History, PastRun, is_network};
+pub use objects::Check;
+
+use super::artifact::{ArtifactReader, StoredArtifact};
+use super::digest::{ContentDigest, StageKey};
+use super::key::KeyRecord;
+use index::Index;
+use objects::Objects;
+
+/// The layout of the cache folder; a newer one is refused by older programs.
+const LAYOUT: u32 = 1;
+
+/// Why the cache could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The file system failed.
+    #[error("{}: {}", path.display(), said(cause))]
+    File {
+        /// The file or folder concerned.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// The index failed.
+    #[error("the cache index failed: {0}; `pcae-run cache rebuild` makes it anew")]
+    Index(#[from] rusqlite::Error),
+    /// The folder was written by a newer program.
+    #[error("`{}` has layout {found}, this program knows {LAYOUT}: use a newer pcae-run", path.display())]
+    Newer {
+        /// The cache folder.
+        path: PathBuf,
+        /// Its layout.
+        found: u32,
+    },
+    /// Another process kept a key for too long.
+    #[error("waited {seconds} s for another process that computes {}", key.short())]
+    Waited {
+        /// The key.
+        key: StageKey,
+        /// How long this process waited.
+        seconds: u64,
+    },
+    /// A stage left no files.
+    #[error("the stage ended without writing anything")]
+    NoOutput,
+    /// A run is using the cache while it should be cleaned.
+    #[error("a run is using this cache: try again when it has ended")]
+    InUse,
+}
+
+fn said(cause: &io::Error) -> String {
+    if cause.kind() == io::ErrorKind::StorageFull {
+        return "no space left on the disk; free some and run again, finished stages are kept"
+            .to_owned();
+    }
+    cause.to_string()
+}
+
+impl CacheError {
+    fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self::File {
+            path: path.clone(),
+            cause,
+        }
+    }
+}
+
+/// What a lookup found.
+#[derive(Debug)]
+pub enum Lookup {
+    /// A complete entry.
+    Hit(Box<Entry>),
+    /// Nothing.
+    Miss,
+    /// An entry that can't be used, and why.
+    Damaged(String),
+}
+
+/// An open cache folder.
+#[derive(Debug)]
+pub struct Cache {
+    root: PathBuf,
+    objects: Objects,
+    index: Index,
+    check: Check,
+}
+
+impl Cache {
+    /// Opens a cache folder, making it if needed.
+    pub fn open(root: &Path, check: Check) -> Result<Self, CacheError> {
+        for folder in ["objects", "entries", "claims", "work", "jobs", "logs"] {
+            let path = root.join(folder);
+            fs::create_dir_all(&path).map_err(CacheError::at(&path))?;
+        }
+        check_layout(root)?;
+        Ok(Self {
+            root: root.to_owned(),
+            objects: Objects::new(root.join("objects")),
+            index: Index::open(root)?,
+            check,
+        })
+    }
+
+    /// Returns the cache folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Looks a key up and checks that its files are there and right.
+    pub fn lookup(&self, key: &StageKey) -> Result<Lookup, CacheError> {
+        let entry = match self.index.entry(key)? {
+            Some(entry) => entry,
+            // A process that died between its last two steps left a manifest but no index row.
+            None => match Entry::read(&self.entry_path(key)) {
+                Some(entry) => {
+                    self.index.insert(&entry)?;
+                    entry
+                }
+                None => return Ok(Lookup::Miss),
+            },
+        };
+        Ok(match self.objects.check(&entry.artifact, self.check) {
+            Ok(()) => Lookup::Hit(Box::new(entry)),
+            Err(damage) => Lookup::Damaged(damage),
+        })
+    }
+
+    /// Returns a reader for an artifact's files.
+    pub fn reader(&self, artifact: &StoredArtifact) -> ArtifactReader {
+        let files = artifact.files.iter();
+        ArtifactReader::new(
+            files
+                .map(|file| (file.name.clone(), self.objects.path(&file.digest)))
+                .collect(),
+        )
+    }
+
+    /// Returns where a stage's log is kept.
+    pub fn log_path(&self, key: &StageKey) -> PathBuf {
+        self.root.join("logs").join(format!("{key}.log"))
+    }
+
+    /// Returns where the order for a stage's process is kept.
+    pub fn job_path(&self, key: &StageKey) -> PathBuf {
+        self.root.join("jobs").join(format!("{key}.json"))
+    }
+
+    /// Returns the earlier result of a stage of this name whose record differs least.
+    pub fn closest_of_stage(
+        &self,
+        pipeline: &str,
+        stage: &str,
+        record: &KeyRecord,
+    ) -> Result<Option<Entry>, CacheError> {
+        const LOOKED_AT: usize = 20;
+        Ok(closest(
+            self.index.recent_of_stage(pipeline, stage, LOOKED_AT)?,
+            record,
+            stage,
+        ))
+    }
+
+    /// Returns the result whose record differs least; among equals one of a stage of this name.
+    pub fn closest(&self, stage: &str, record: &KeyRecord) -> Result<Option<Entry>, CacheError> {
+        const LOOKED_AT: usize = 1000;
+        Ok(closest(
+            self.index.recent(&record.kind, LOOKED_AT)?,
+            record,
+            stage,
+        ))
+    }
+
+    /// Returns how earlier runs of a kind went.
+    pub fn history(&self, kind: &str) -> Result<History, CacheError> {
+        Ok(self.index.history(kind)?)
+    }
+
+    /// Notes that a pipeline file was run on this cache.
+    pub fn remember_pipeline(&self, path: &Path) -> Result<(), CacheError> {
+        Ok(self.index.remember_pipeline(path)?)
+    }
+
+    /// Returns the pipeline files that were run on this cache, the last one first.
+    pub fn pipelines(&self) -> Result<Vec<PathBuf>, CacheError> {
+        Ok(self.index.pipelines()?)
+    }
+
+    /// Notes how a stage ended.
+    pub fn remember_run(&self, run: &PastRun) -> Result<(), CacheError> {
+        Ok(self.index.remember_run(run)?)
+    }
+
+    /// Returns the digest of an outside file, from memory if it is surely unchanged.
+    pub fn digest_of_file(&self, path: &Path) -> Result<ContentDigest, CacheError> {
+        stat::digest(&self.index, path)
+    }
+
+    /// Returns the number of entries and the bytes of all objects.
+    pub fn size(&self) -> Result<(usize, u64), CacheError> {
+        Ok(self.index.size()?)
+    }
+
+    /// Returns entries, bytes and compute seconds by kind.
+    pub fn size_by_kind(&self) -> Result<Vec<(String, u64, u64, f64)>, CacheError> {
+        Ok(self.index.size_by_kind()?)
+    }
+
+    /// Returns every entry.
+    pub fn entries(&self) -> Result<Vec<Entry>, CacheError> {
+        Ok(self.index.all()?)
+    }
+
+    /// Checks every file of every entry by digest; returns the damaged ones.
+    pub fn verify(&self) -> Result<BTreeMap<StageKey, String>, CacheError> {
+        let mut damaged = BTreeMap::new();
+        for entry in self.entries()? {
+            if let Err(damage) = self.objects.check(&entry.artifact, Check::Everything) {
+                damaged.insert(entry.key, damage);
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Makes the index anew from the manifests; returns how many there are.
+    pub fn rebuild(root: &Path) -> Result<usize, CacheError> {
+        Index::delete(root)?;
+        let cache = Self::open(root, Check::Small)?;
+        cache.adopt()?;
+        Ok(cache.size()?.0)
+    }
+
+    /// Puts manifests into the index that it lacks.
+    fn adopt(&self) -> Result<(), CacheError> {
+        for path in files_below(&self.root.join("entries"))? {
+            if let Some(entry) = Entry::read(&path)
+                && self.index.entry(&entry.key)?.is_none()
+            {
+                self.index.insert(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the index's own structure.
+    pub fn check_index(&self) -> Result<(), CacheError> {
+        Ok(self.index.check()?)
+    }
+
+    /// Marks the cache as in use, so that nothing is collected meanwhile.
+    pub fn hold(&self) -> Result<File, CacheError> {
+        let (file, path) = self.use_lock()?;
+        file.lock_shared().map_err(CacheError::at(&path))?;
+        Ok(file)
+    }
+
+    /// Makes sure that no run is using the cache.
+    fn hold_alone(&self) -> Result<File, CacheError> {
+        let (file, path) = self.use_lock()?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(CacheError::InUse),
+            Err(TryLockError::Error(cause)) => Err(CacheError::File { path, cause }),
+        }
+    }
+
+    fn use_lock(&self) -> Result<(File, PathBuf), CacheError> {
+        let path = self.root.join("claims").join("in-use.lock");
+        let file = File::options().create(true).append(true).open(&path);
+        Ok((file.map_err(CacheError::at(&path))?, path))
+    }
+
+    fn entry_path(&self, key: &StageKey) -> PathBuf {
+        let name = key.to_string();
+        self.root
+            .join("entries")
+            .join(&name[..2])
+            .join(format!("{}.json", &name[2..]))
+    }
+}
+
+fn closest(entries: Vec<Entry>, record: &KeyRecord, stage: &str) -> Option<Entry> {
+    let key = record.key();
+    let others = entries.into_iter().filter(|entry| entry.key != key);
+    others.min_by_key(|entry| {
+        (
+            record.differences(&entry.record).len(),
+            entry.run.stage != stage,
+        )
+    })
+}
+
+fn check_layout(root: &Path) -> Result<(), CacheError> {
+    let path = root.join("layout");
+    match fs::read_to_string(&path) {
+        Ok(text) => match text.trim().parse() {
+            Ok(LAYOUT) | Err(_) => Ok(()),
+            Ok(found) => Err(CacheError::Newer {
+                path: root.to_owned(),
+                found,
+            }),
+        },
+        Err(_) => fs::write(&path, format!("{LAYOUT}\n")).map_err(CacheError::at(&path)),
+    }
+}
+
+/// Returns every file two levels below a folder.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CacheError> {
+    let mut found = Vec::new();
+    for shard in fs::read_dir(folder).map_err(CacheError::at(folder))? {
+        let shard = shard.map_err(CacheError::at(folder))?.path();
+        if shard.is_dir() {
+            for file in fs::read_dir(&shard).map_err(CacheError::at(&shard))? {
+                found.push(file.map_err(CacheError::at(&shard))?.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,56 @@
+//! Files by digest.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::engine::artifact::StoredArtifact;
+use crate::engine::digest::ContentDigest;
+
+/// Files up to this size are hashed on every hit; reading them costs next to nothing.
+const SMALL: u64 = 64 << 10;
+
+/// How thoroughly a hit is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Every size, and the digest of small files.
+    Small,
+    /// Every digest.
+    Everything,
+}
+
+/// The folder of files by digest.
+#[derive(Debug)]
+pub(super) struct Objects {
+    root: PathBuf,
+}
+
+impl Objects {
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Returns where a file is or belongs.
+    pub(super) fn path(&self, digest: &ContentDigest) -> PathBuf {
+        let name = digest.to_string();
+        self.root.join(&name[..2]).join(&name[2..])
+    }
+
+    /// Checks an artifact's files; the error says what is wrong with which.
+    pub(super) fn check(&self, artifact: &StoredArtifact, check: Check) -> Result<(), String> {
+        for file in &artifact.files {
+            let path = self.path(&file.digest);
+            let damage = |what: &str| Err(format!("{} {what} ({})", file.name, path.display()));
+            match fs::metadata(&path) {
+                Err(_) => return damage("is missing"),
+                Ok(found) if found.len() != file.bytes => return damage("has the wrong size"),
+                Ok(_) => {}
+            }
+            if (check == Check::Everything || file.bytes <= SMALL)
+                && !ContentDigest::of_file(&path).is_ok_and(|digest| digest == file.digest)
+            {
+                return damage("has other bytes than were stored");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Publishing: from a stage's output folder to an entry that everyone can see.
+//!
+//! The order makes every crash harmless. Files are hashed and synced, moved to their digest's
+//! place, their folders synced; then the manifest the same way; last the index, in one
+//! transaction. Before the manifest is in place nothing refers to the new files; after it, all of
+//! them are on disk.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{CacheError, Claim, Entry, RunRecord};
+use crate::engine::artifact::{StoredArtifact, StoredFile};
+use crate::engine::digest::ContentDigest;
+use crate::engine::failpoint;
+use crate::engine::key::KeyRecord;
+
+impl Claim<'_> {
+    /// Publishes what is in the output folder and gives the claim back.
+    pub fn commit(
+        self,
+        kind: &str,
+        record: KeyRecord,
+        run: RunRecord,
+    ) -> Result<Entry, CacheError> {
+        let output = self.output_folder();
+        let names = files_in(&output).map_err(CacheError::at(&output))?;
+        if names.is_empty() {
+            return Err(CacheError::NoOutput);
+        }
+        failpoint::pass("publish.check.after").map_err(CacheError::at(&output))?;
+        let mut files = Vec::with_capacity(names.len());
+        for name in &names {
+            let path = output.join(name);
+            files.push(describe(&path, name).map_err(CacheError::at(&path))?);
+        }
+        failpoint::pass("publish.hash.after").map_err(CacheError::at(&output))?;
+        self.sync(&output, &names)?;
+        self.move_in(&output, &files)?;
+        let entry = Entry {
+            key: self.key,
+            record,
+            artifact: StoredArtifact::new(kind, files),
+            run,
+        };
+        self.write_manifest(&entry)?;
+        self.cache.index.insert(&entry)?;
+        self.clear()?;
+        self.release()?;
+        Ok(entry)
+    }
+
+    fn sync(&self, output: &Path, names: &[String]) -> Result<(), CacheError> {
+        failpoint::pass("publish.sync.before").map_err(CacheError::at(output))?;
+        for name in names {
+            let path = output.join(name);
+            let file = File::open(&path).map_err(CacheError::at(&path))?;
+            file.sync_all().map_err(CacheError::at(&path))?;
+            fs::set_permissions(&path, Permissions::from_mode(0o444))
+                .map_err(CacheError::at(&path))?;
+        }
+        failpoint::pass("publish.sync.after").map_err(CacheError::at(output))
+    }
+
+    fn move_in(&self, output: &Path, files: &[StoredFile]) -> Result<(), CacheError> {
+        failpoint::pass("publish.rename.before").map_err(CacheError::at(output))?;
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for file in files {
+            let from = output.join(&file.name);
+            let to = self.cache.objects.path(&file.digest);
+            let folder = parent(&to);
+            fs::create_dir_all(folder).map_err(CacheError::at(folder))?;
+            fs::rename(&from, &to).map_err(CacheError::at(&to))?;
+            if !folders.iter().any(|seen| seen == folder) {
+                folders.push(folder.to_owned());
+            }
+            failpoint::pass("publish.rename.each").map_err(CacheError::at(&to))?;
+        }
+        failpoint::pass("publish.rename.after").map_err(CacheError::at(output))?;
+        folders.push(self.cache.root.join("objects"));
+        for folder in folders {
+            sync_folder(&folder)?;
+        }
+        failpoint::pass("publish.sync-folder.after").map_err(CacheError::at(output))
+    }
+
+    fn write_manifest(&self, entry: &Entry) -> Result<(), CacheError> {
+        let path = self.cache.entry_path(&self.key);
+        let temporary = self.scratch_folder().join("manifest.json");
+        let at = CacheError::at(&path);
+        failpoint::pass("publish.manifest-write.before").map_err(&at)?;
+        fs::create_dir_all(self.scratch_folder()).map_err(&at)?;
+        let text = serde_json::to_vec_pretty(entry).map_err(|e| at(io::Error::other(e)))?;
+        fs::write(&temporary, text).map_err(&at)?;
+        File::open(&temporary)
+            .and_then(|file| file.sync_all())
+            .map_err(&at)?;
+        failpoint::pass("publish.manifest-write.after").map_err(&at)?;
+        fs::create_dir_all(parent(&path)).map_err(&at)?;
+        fs::rename(&temporary, &path).map_err(&at)?;
+        sync_folder(parent(&path))?;
+        sync_folder(&self.cache.root.join("entries"))?;
+        failpoint::pass("publish.manifest-rename.after").map_err(&at)
+    }
+}
+
+fn describe(path: &Path, name: &str) -> io::Result<StoredFile> {
+    Ok(StoredFile {
+        name: name.to_owned(),
+        digest: ContentDigest::of_file(path)?,
+        bytes: fs::metadata(path)?.len(),
+    })
+}
+
+/// Returns the names of all files below a folder, with `/` between parts, sorted.
+fn files_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(folder.to_owned(), String::new())];
+    while let Some((path, prefix)) = waiting.pop() {
+        for item in fs::read_dir(path)? {
+            let item = item?;
+            let name = format!("{prefix}{}", item.file_name().to_string_lossy());
+            let kind = item.file_type()?;
+            if kind.is_dir() {
+                waiting.push((item.path(), format!("{name}/")));
+            } else if kind.is_file() {
+                found.push(name);
+            } else {
+                return Err(io::Error::other(format!("`{name}` is not a plain file")));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+/// Makes renames in a folder durable.
+fn sync_folder(folder: &Path) -> Result<(), CacheError> {
+    File::open(folder)
+        .and_then(|file| file.sync_all())
+        .map_err(CacheError::at(folder))
+}

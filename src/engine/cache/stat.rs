@@ -1,0 +1,61 @@
+//! Digests of outside files, remembered while the file is surely the same.
+//!
+//! A remembered digest counts only if inode, size and both times are unchanged *and* the file was
+//! already at rest when it was hashed: a file changed within the clock's granularity of the hash
+//! could have been changed again without a trace.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::CacheError;
+use super::index::Index;
+use crate::engine::clock;
+use crate::engine::digest::ContentDigest;
+
+/// Some file systems keep times to two seconds.
+const GRANULARITY: i64 = 2;
+
+/// What the system says about a file without reading it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileStamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        let found = fs::metadata(path)?;
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+            bytes: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    fn at_rest(&self, now: i64) -> bool {
+        self.modified.0.max(self.changed.0) + GRANULARITY < now
+    }
+}
+
+pub(super) fn digest(index: &Index, path: &Path) -> Result<ContentDigest, CacheError> {
+    let stamp = FileStamp::of(path).map_err(CacheError::at(path))?;
+    if let Some((known, digest)) = index.known_file(path)?
+        && known == stamp
+    {
+        return Ok(digest);
+    }
+    let now = i64::try_from(clock::now()).unwrap_or(0);
+    let digest = ContentDigest::of_file(path).map_err(CacheError::at(path))?;
+    if stamp.at_rest(now) {
+        index.remember_file(path, &stamp, &digest)?;
+    }
+    Ok(digest)
+}

@@ -1,0 +1,126 @@
+//! What a running stage sees: its inputs, a place to write, and a line to the person watching.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::artifact::{Artifact, ArtifactReader, ArtifactWriter};
+use super::events::Progress;
+use super::stage::{Each, Labels, StageRef};
+
+/// How a stage ends when it doesn't finish.
+#[derive(Debug)]
+pub enum StageError {
+    /// It was asked to stop and has saved its state.
+    Stopped,
+    /// It can't be done; the message goes to the user.
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
+// `StageError` itself is no `Error`, so that `?` can take in every error there is.
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for StageError {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// One member of an input: its labels and its files.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The axis labels of the stage that made it.
+    pub labels: Labels,
+    /// Its files.
+    pub reader: ArtifactReader,
+}
+
+/// Everything that a stage may touch while it runs.
+pub struct RunContext {
+    pub(super) inputs: BTreeMap<String, Vec<Member>>,
+    pub(super) writer: ArtifactWriter,
+    pub(super) state: PathBuf,
+    pub(super) scratch: PathBuf,
+    pub(super) device: String,
+    pub(super) files: BTreeMap<String, PathBuf>,
+    pub(super) variables: BTreeMap<String, Option<String>>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) report: Box<dyn FnMut(Progress)>,
+}
+
+impl RunContext {
+    /// Reads the artifact behind a reference.
+    pub fn load<T: Artifact>(&self, reference: &StageRef<T>) -> Result<T, StageError> {
+        Ok(T::read(&self.only(reference.name())?.reader)?)
+    }
+
+    /// Reads every artifact of a family, with the labels of the stage that made it.
+    pub fn load_each<T: Artifact>(&self, family: &Each<T>) -> Result<Vec<(Labels, T)>, StageError> {
+        self.members(family.pattern())?
+            .iter()
+            .map(|member| Ok((member.labels.clone(), T::read(&member.reader)?)))
+            .collect()
+    }
+
+    /// Returns the files behind a reference, whatever its kind.
+    pub fn files_of<T>(&self, reference: &StageRef<T>) -> Result<&ArtifactReader, StageError> {
+        Ok(&self.only(reference.name())?.reader)
+    }
+
+    /// Writes the stage's artifact.
+    pub fn store<T: Artifact>(&mut self, value: &T) -> Result<(), StageError> {
+        Ok(value.write(&mut self.writer)?)
+    }
+
+    /// Returns the writer, for artifacts that are made file by file.
+    pub fn writer(&mut self) -> &mut ArtifactWriter {
+        &mut self.writer
+    }
+
+    /// Returns a folder that outlives a stopped or killed run of the same key.
+    pub fn state_folder(&self) -> &Path {
+        &self.state
+    }
+
+    /// Returns an empty folder that is thrown away when the stage ends.
+    pub fn scratch_folder(&self) -> &Path {
+        &self.scratch
+    }
+
+    /// Returns the name of the compute device.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Returns the declared outside files by file name.
+    pub fn files(&self) -> &BTreeMap<String, PathBuf> {
+        &self.files
+    }
+
+    /// Returns the declared environment variables; absent ones are `None`.
+    pub fn variables(&self) -> &BTreeMap<String, Option<String>> {
+        &self.variables
+    }
+
+    /// Returns whether the stage should save its state and stop.
+    pub fn should_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Tells the person watching how far the stage is.
+    pub fn progress(&mut self, progress: Progress) {
+        (self.report)(progress);
+    }
+
+    fn members(&self, reference: &str) -> Result<&[Member], StageError> {
+        let members = self.inputs.get(reference).map(Vec::as_slice);
+        members.ok_or_else(|| format!("`{reference}` is not a declared input").into())
+    }
+
+    fn only(&self, reference: &str) -> Result<&Member, StageError> {
+        let members = self.members(reference)?;
+        members
+            .first()
+            .ok_or_else(|| format!("`{reference}` has no artifact").into())
+    }
+}

@@ -1,0 +1,174 @@
+//! Mistakes in a pipeline file, as data, and their drawing with `annotate-snippets`.
+//!
+//! Checks only build [`Diagnostic`] values; all of them are gathered before any is shown.
+
+use std::fmt::Write as _;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::source::{Source, Span};
+
+/// One mistake, with every place it concerns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
+    /// The place the caret points at.
+    pub at: Span,
+    /// What is wrong, lower case, the user's words in backticks.
+    pub message: String,
+    /// What stands at the place.
+    pub label: String,
+    /// Further places with their own labels.
+    pub context: Vec<(Span, String)>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// Starts a diagnostic at a place.
+    pub fn new(at: Span, message: impl Into<String>) -> Self {
+        Self {
+            at,
+            message: message.into(),
+            label: String::new(),
+            context: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Says what stands at the place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds another place.
+    #[must_use]
+    pub fn context(mut self, at: Span, label: impl Into<String>) -> Self {
+        self.context.push((at, label.into()));
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a help line with the nearest valid name, or the list of valid names.
+    #[must_use]
+    pub fn suggest(self, found: &str, valid: &[&str]) -> Self {
+        match nearest(found, valid) {
+            Some(name) => self.help(format!("did you mean `{name}`?")),
+            None if valid.is_empty() => self,
+            None => self.help(format!("valid here: {}", list(valid))),
+        }
+    }
+}
+
+/// Whether drawings carry terminal colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Text alone.
+    Plain,
+    /// With terminal colors.
+    Colored,
+}
+
+/// Draws all diagnostics in file order, one picture each.
+pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Colored => Renderer::styled(),
+    }
+    .decor_style(DecorStyle::Ascii);
+    let mut sorted: Vec<_> = diagnostics.iter().collect();
+    sorted.sort();
+    let mut drawing = String::new();
+    for diagnostic in sorted {
+        let picture = renderer.render(&[group(source, diagnostic)]);
+        let _ = writeln!(drawing, "{picture}\n");
+    }
+    let _ = match diagnostics.len() {
+        1 => write!(drawing, "1 mistake in {}", source.path().display()),
+        count => write!(drawing, "{count} mistakes in {}", source.path().display()),
+    };
+    drawing
+}
+
+fn group<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let mut snippet = Snippet::source(source.text())
+        .path(source.path().display().to_string())
+        .annotation(annotation(
+            source,
+            AnnotationKind::Primary,
+            diagnostic.at,
+            &diagnostic.label,
+        ));
+    for (span, label) in &diagnostic.context {
+        snippet = snippet.annotation(annotation(source, AnnotationKind::Context, *span, label));
+    }
+    let group = Level::ERROR
+        .primary_title(diagnostic.message.as_str())
+        .element(snippet);
+    match &diagnostic.help {
+        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        None => group,
+    }
+}
+
+fn annotation<'a>(
+    source: &Source,
+    kind: AnnotationKind,
+    span: Span,
+    label: &'a str,
+) -> annotate_snippets::Annotation<'a> {
+    let end = source.text().len();
+    let annotation = kind.span(span.start.min(end)..span.end.clamp(span.start.min(end), end));
+    if label.is_empty() {
+        annotation
+    } else {
+        annotation.label(label)
+    }
+}
+
+/// Returns the valid name that the user most likely meant.
+pub fn nearest<'a>(found: &str, valid: &[&'a str]) -> Option<&'a str> {
+    valid
+        .iter()
+        .map(|name| {
+            (
+                strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()),
+                *name,
+            )
+        })
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+fn list(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>();
+    if names.len() > SHOWN {
+        text.push(format!("and {} more", names.len() - SHOWN));
+    }
+    text.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_only_when_it_is_near() {
+        assert_eq!(nearest("epohcs", &["epochs", "seed"]), Some("epochs"));
+        assert_eq!(nearest("zzz", &["epochs", "seed"]), None);
+    }
+}

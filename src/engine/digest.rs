@@ -1,0 +1,127 @@
+//! Content digests and stage keys: the same 32 bytes of BLAKE3, two types that never mix.
+//!
+//! A [`ContentDigest`] names bytes, a [`StageKey`] names a computation. There is no conversion
+//! between them, so a key can't be stored where a digest belongs.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Marks a digest of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Content {}
+
+/// Marks a digest of a key record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {}
+
+/// A digest of the bytes of a file or an artifact.
+pub type ContentDigest = Digest<Content>;
+
+/// The identity of one computation: kind, version, settings and input contents.
+pub type StageKey = Digest<Key>;
+
+/// A BLAKE3 digest whose type says what it identifies.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest<T> {
+    bytes: [u8; 32],
+    names: PhantomData<T>,
+}
+
+impl<T> Digest<T> {
+    /// Wraps a finished hash.
+    pub fn of_hash(hash: blake3::Hash) -> Self {
+        Self {
+            bytes: *hash.as_bytes(),
+            names: PhantomData,
+        }
+    }
+
+    /// Returns the first eight hexadecimal digits, for people.
+    pub fn short(&self) -> String {
+        self.to_string()[..8].to_owned()
+    }
+}
+
+impl ContentDigest {
+    /// Hashes bytes in memory.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self::of_hash(blake3::hash(bytes))
+    }
+
+    /// Hashes a file in constant memory.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(Self::of_hash(hasher.finalize()));
+            }
+            hasher.update(&buffer[..read]);
+        }
+    }
+}
+
+impl<T> fmt::Display for Digest<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.bytes).to_hex())
+    }
+}
+
+impl<T> fmt::Debug for Digest<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short())
+    }
+}
+
+impl<T> FromStr for Digest<T> {
+    type Err = blake3::HexError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::of_hash(blake3::Hash::from_hex(text)?))
+    }
+}
+
+impl<T> Serialize for Digest<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Digest<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_form_round_trips() {
+        let digest = ContentDigest::of_bytes(b"ellipse");
+        assert_eq!(digest.to_string().parse::<ContentDigest>().unwrap(), digest);
+        assert_eq!(digest.short().len(), 8);
+    }
+
+    #[test]
+    fn a_file_has_the_digest_of_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large");
+        let bytes = vec![7_u8; 200_000];
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(
+            ContentDigest::of_file(&path).unwrap(),
+            ContentDigest::of_bytes(&bytes)
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! What happens during a run, as data: shown by the cli, written as JSON, sent by child processes.
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::StageKey;
+
+/// How far a running stage is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Units done.
+    pub done: u64,
+    /// Units in all.
+    pub total: u64,
+    /// What a unit is, such as `epoch`.
+    pub unit: String,
+    /// A word on the state, such as `loss 0.0183`.
+    pub note: String,
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It was computed in this run.
+    Executed,
+    /// Its artifact was in the cache.
+    Cached,
+    /// It failed.
+    Failed,
+    /// It was asked to stop and saved its state.
+    Stopped,
+    /// It did not start, because an input failed or the run was ending.
+    Skipped,
+}
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The run begins.
+    Started {
+        /// The pipeline's name.
+        pipeline: String,
+        /// How many stages are selected.
+        stages: usize,
+    },
+    /// A stage begins to run.
+    StageStarted {
+        /// Its name.
+        stage: String,
+        /// Its key.
+        key: StageKey,
+        /// Why it was not taken from the cache.
+        why: String,
+    },
+    /// A stage tells how far it is.
+    StageProgress {
+        /// Its name.
+        stage: String,
+        /// How far it is.
+        progress: Progress,
+    },
+    /// A stage ended.
+    StageEnded {
+        /// Its name.
+        stage: String,
+        /// Its key, where its inputs were known.
+        key: Option<StageKey>,
+        /// How it ended.
+        outcome: Outcome,
+        /// How long it ran.
+        seconds: f64,
+        /// What went wrong, in one line.
+        message: Option<String>,
+    },
+    /// Something that the user should know but that stops nothing.
+    Note {
+        /// One line.
+        message: String,
+    },
+    /// The run is over.
+    Summary {
+        /// Stages computed.
+        executed: usize,
+        /// Stages taken from the cache.
+        cached: usize,
+        /// Stages failed.
+        failed: usize,
+        /// Stages that did not start.
+        skipped: usize,
+        /// Wall time.
+        seconds: f64,
+        /// Whether the run was interrupted.
+        interrupted: bool,
+    },
+}

@@ -1,0 +1,78 @@
+//! Executors start jobs and tell how they go.
+//!
+//! The scheduler decides what runs; an executor only carries it out. [`Local`] starts a child
+//! process of this program for each job. Another executor needs a way to start
+//! `pcae-run stage --cache DIR --job FILE` elsewhere and to read the lines it prints.
+
+mod inline;
+mod local;
+mod triage;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::events::Progress;
+use super::job::{Ending, Job};
+use super::plan::StageIndex;
+
+pub use inline::Inline;
+pub use local::Local;
+
+/// A job to be started.
+#[derive(Debug)]
+pub struct Order {
+    /// The stage it is for.
+    pub stage: StageIndex,
+    /// What to do.
+    pub job: Job,
+    /// Where the job file goes.
+    pub job_path: PathBuf,
+    /// Where everything that the stage prints goes.
+    pub log_path: PathBuf,
+    /// Threads it may use.
+    pub threads: usize,
+    /// When to stop it.
+    pub timeout: Option<Duration>,
+}
+
+/// What a running job tells.
+#[derive(Debug)]
+pub enum Update {
+    /// How far it is.
+    Progress(StageIndex, Progress),
+    /// That it ended.
+    Ended(StageIndex, Ending),
+}
+
+/// A line that a child process prints for its executor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChildLine {
+    /// How far it is.
+    Progress(Progress),
+    /// How it ended.
+    Ended(Ending),
+}
+
+/// How firmly running jobs are asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// Save state, then stop.
+    Soon,
+    /// At once.
+    Now,
+}
+
+/// Starts jobs and waits for them.
+pub trait Executor {
+    /// Starts a job.
+    fn submit(&mut self, order: Order);
+
+    /// Returns the next update, waiting for it no longer than `patience`.
+    fn next(&mut self, patience: Duration) -> Option<Update>;
+
+    /// Asks all running jobs to end.
+    fn stop(&mut self, urgency: Urgency);
+}

@@ -1,0 +1,247 @@
+//! One stage, run by itself: what a child process does, on this host or another.
+//!
+//! The job is a file in the cache. Whoever performs it claims the key, so two performers never
+//! compute the same key at once; the second takes the first one's result.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::artifact::{ArtifactWriter, StoredArtifact};
+use super::cache::{Cache, CacheError, Claim, Claimed, Entry, Reuse, RunRecord};
+use super::clock;
+use super::context::{Member, RunContext, StageError};
+use super::digest::{ContentDigest, StageKey};
+use super::events::Progress;
+use super::failpoint;
+use super::key::KeyRecord;
+use super::spec::dialect;
+use super::stage::{Labels, StageSet};
+
+/// The artifacts behind one reference.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobInput {
+    /// The reference as the stage holds it.
+    pub reference: String,
+    /// What it leads to.
+    pub members: Vec<(Labels, StoredArtifact)>,
+}
+
+/// Everything a process needs to run one stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The key to compute.
+    pub key: StageKey,
+    /// The key's pre-image.
+    pub record: KeyRecord,
+    /// The pipeline's name, for the run record.
+    pub pipeline: String,
+    /// The stage's name, for the run record.
+    pub stage: String,
+    /// The stage's RON text.
+    pub text: String,
+    /// Its inputs.
+    pub inputs: Vec<JobInput>,
+    /// Outside files: name in the key, and where it is.
+    pub files: BTreeMap<String, PathBuf>,
+    /// The compute device.
+    pub device: String,
+    /// Whether to compute even though a result is there.
+    pub force: bool,
+}
+
+/// How a performer runs a job; nothing here changes results.
+pub struct Conditions {
+    /// Threads the stage may use.
+    pub threads: usize,
+    /// How long to wait for another process with the same key.
+    pub longest_wait: Option<Duration>,
+    /// Set when the stage should save its state and stop.
+    pub stop: Arc<AtomicBool>,
+    /// Takes the stage's progress.
+    pub report: Box<dyn FnMut(Progress)>,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It was computed.
+    Executed(Box<Entry>),
+    /// Another process had computed it meanwhile.
+    Cached(Box<Entry>),
+    /// It saved its state and stopped.
+    Stopped,
+    /// It failed.
+    Failed {
+        /// What happened, in one line.
+        message: String,
+        /// Whether another try could help.
+        lasting: bool,
+    },
+}
+
+impl Ending {
+    fn failed(message: impl ToString) -> Self {
+        Self::Failed {
+            message: message.to_string(),
+            lasting: false,
+        }
+    }
+}
+
+impl Job {
+    /// Reads a job file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        let job: Self = serde_json::from_slice(&text)
+            .map_err(|cause| format!("{}: {cause}", path.display()))?;
+        if job.record.key() == job.key {
+            Ok(job)
+        } else {
+            Err(format!(
+                "{} was written by another version of pcae-run",
+                path.display()
+            ))
+        }
+    }
+
+    /// Writes the job file whole or not at all.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        fs::write(&temporary, serde_json::to_vec(self)?)?;
+        fs::rename(&temporary, path)
+    }
+
+    /// Runs the job.
+    pub fn perform<S: StageSet>(self, cache: &Cache, conditions: Conditions) -> Ending {
+        let reuse = if self.force {
+            Reuse::Refused
+        } else {
+            Reuse::Allowed
+        };
+        match cache.claim(&self.key, reuse, conditions.longest_wait) {
+            Ok(Claimed::Hit(entry)) => Ending::Cached(entry),
+            Ok(Claimed::Mine(claim)) => self.compute::<S>(cache, claim, conditions),
+            Err(error @ CacheError::Waited { .. }) => Ending::Failed {
+                message: error.to_string(),
+                lasting: true,
+            },
+            Err(error) => Ending::failed(error),
+        }
+    }
+
+    fn compute<S: StageSet>(
+        self,
+        cache: &Cache,
+        claim: Claim<'_>,
+        conditions: Conditions,
+    ) -> Ending {
+        let stage: S = match dialect().from_str(&self.text) {
+            Ok(stage) => stage,
+            Err(error) => return Ending::failed(error),
+        };
+        if let Some(file) = self.changed_file() {
+            return Ending::failed(format!(
+                "`{file}` changed before the stage began: run again"
+            ));
+        }
+        let threads = conditions.threads;
+        let mut context = self.context(cache, &claim, conditions);
+        let began = Instant::now();
+        let point = |name| failpoint::pass(name).map_err(StageError::from);
+        let result = point("stage.run.before")
+            .and_then(|()| stage.as_stage().run(&mut context))
+            .and_then(|()| point("stage.run.after"));
+        match result {
+            Ok(()) => {}
+            Err(StageError::Stopped) => return Ending::Stopped,
+            Err(StageError::Failed(error)) => return Ending::failed(chain(&*error)),
+        }
+        if let Some(file) = self.changed_file() {
+            return Ending::failed(format!(
+                "`{file}` changed while the stage ran, so its result was not kept: run again"
+            ));
+        }
+        let run = RunRecord {
+            pipeline: self.pipeline.clone(),
+            stage: self.stage.clone(),
+            seconds: began.elapsed().as_secs_f64(),
+            finished: clock::now(),
+            host: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            threads,
+            peak_memory: peak_memory("self"),
+        };
+        match claim.commit(&stage.as_stage().output(), self.record, run) {
+            Ok(entry) => Ending::Executed(Box::new(entry)),
+            Err(error) => Ending::failed(error),
+        }
+    }
+
+    fn context(&self, cache: &Cache, claim: &Claim<'_>, conditions: Conditions) -> RunContext {
+        let inputs = self.inputs.iter().map(|input| {
+            let members = input.members.iter().map(|(labels, artifact)| Member {
+                labels: labels.clone(),
+                reader: cache.reader(artifact),
+            });
+            (input.reference.clone(), members.collect())
+        });
+        RunContext {
+            inputs: inputs.collect(),
+            writer: ArtifactWriter::new(claim.output_folder()),
+            state: claim.state_folder(),
+            scratch: claim.scratch_folder(),
+            device: self.device.clone(),
+            files: self.files.clone(),
+            variables: self.record.variables.clone(),
+            stop: conditions.stop,
+            report: conditions.report,
+        }
+    }
+
+    /// Returns an outside file whose bytes are not the ones in the key.
+    fn changed_file(&self) -> Option<String> {
+        self.files.iter().find_map(|(name, path)| {
+            let digest = ContentDigest::of_file(path).ok();
+            (digest.as_ref() != self.record.files.get(name)).then(|| path.display().to_string())
+        })
+    }
+}
+
+/// Returns an error with its causes, on one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// Returns the largest resident memory of a process in bytes.
+pub fn peak_memory(process: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(
+        line.trim()
+            .trim_end_matches("kB")
+            .trim()
+            .parse::<u64>()
+            .ok()?
+            * 1024,
+    )
+}

@@ -1,0 +1,275 @@
+//! Keys: everything that decides a stage's bytes, and nothing else.
+//!
+//! A [`KeyRecord`] holds the kind with its version, the resolved settings, the contents of inputs
+//! by role, outside files, environment variables and the compute backend. Names, comments, jobs,
+//! threads, paths and hosts are not in it. The record is stored beside the result, so that any two
+//! keys can be compared component by component.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::digest::{ContentDigest, StageKey};
+use super::encoding::Encoder;
+use super::stage::{Kind, Labels};
+
+/// Raised when the meaning of a record changes; every key changes with it.
+const CONTEXT: &str = "pcae-run stage key v1";
+
+/// What stands under an input's role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputRecord {
+    /// The artifact of one stage.
+    One(ContentDigest),
+    /// The artifacts of a family, in order.
+    Each(Vec<(Labels, ContentDigest)>),
+}
+
+/// The pre-image of a key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyRecord {
+    /// The stage kind.
+    pub kind: String,
+    /// The kind's version.
+    pub version: u32,
+    /// The settings with all defaults filled in.
+    pub settings: Value,
+    /// Input contents by role.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, InputRecord>,
+    /// Outside files by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, ContentDigest>,
+    /// Environment variables; `null` where absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, Option<String>>,
+    /// The compute backend, for stages that use one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+}
+
+/// Two records differ here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// A dotted path, such as `epochs` or `input data`.
+    pub component: String,
+    /// The earlier value, if there was one.
+    pub old: Option<String>,
+    /// The present value, if there is one.
+    pub new: Option<String>,
+}
+
+impl KeyRecord {
+    /// Starts a record from a kind and its serialized settings.
+    pub fn new(kind: Kind, settings: Value) -> Self {
+        Self {
+            kind: kind.name.to_owned(),
+            version: kind.version,
+            settings,
+            inputs: BTreeMap::new(),
+            files: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            backend: None,
+        }
+    }
+
+    /// Returns the key.
+    pub fn key(&self) -> StageKey {
+        let mut encoder = Encoder::new(CONTEXT);
+        // Serializing plain maps, strings and numbers can't fail.
+        encoder.value(&serde_json::to_value(self).unwrap_or_default());
+        StageKey::of_hash(encoder.finish())
+    }
+
+    /// Returns every component with its value as text.
+    pub fn components(&self) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        found.insert("stage kind".to_owned(), self.kind.clone());
+        found.insert("kind version".to_owned(), self.version.to_string());
+        flatten("", &self.settings, &mut found);
+        for (role, input) in &self.inputs {
+            match input {
+                InputRecord::One(digest) => {
+                    found.insert(format!("input {role}"), digest.short());
+                }
+                InputRecord::Each(members) => {
+                    for (labels, digest) in members {
+                        found.insert(format!("input {role}[{}]", place(labels)), digest.short());
+                    }
+                }
+            }
+        }
+        for (name, digest) in &self.files {
+            found.insert(format!("file {name}"), digest.short());
+        }
+        for (name, value) in &self.variables {
+            let value = value
+                .as_ref()
+                .map_or("(absent)".to_owned(), |value| format!("{value:?}"));
+            found.insert(format!("variable {name}"), value);
+        }
+        if let Some(backend) = &self.backend {
+            found.insert("backend".to_owned(), backend.clone());
+        }
+        found
+    }
+
+    /// Returns every component in which this record differs from an earlier one.
+    pub fn differences(&self, earlier: &Self) -> Vec<Difference> {
+        let (old, new) = (earlier.components(), self.components());
+        let mut names: Vec<_> = old.keys().chain(new.keys()).collect();
+        names.sort();
+        names.dedup();
+        let mut found: Vec<_> = names
+            .into_iter()
+            .filter(|name| old.get(*name) != new.get(*name))
+            .map(|name| Difference {
+                component: name.clone(),
+                old: old.get(name).cloned(),
+                new: new.get(name).cloned(),
+            })
+            .collect();
+        found.extend(self.inputs.iter().filter_map(|(role, input)| {
+            let (old, new) = (member_order(earlier.inputs.get(role)?), member_order(input));
+            let reordered = old != new && sorted(&old) == sorted(&new);
+            reordered.then(|| Difference {
+                component: format!("order of input {role}"),
+                old: Some(old.join(" ")),
+                new: Some(new.join(" ")),
+            })
+        }));
+        found
+    }
+}
+
+impl Difference {
+    /// Returns the change in one line, such as `epochs 20 -> 40`.
+    pub fn line(&self) -> String {
+        let value = |side: &Option<String>| side.clone().unwrap_or_else(|| "(none)".to_owned());
+        format!(
+            "{} {} -> {}",
+            self.component,
+            value(&self.old),
+            value(&self.new)
+        )
+    }
+}
+
+fn place(labels: &Labels) -> String {
+    let pairs: Vec<_> = labels
+        .iter()
+        .map(|(axis, label)| format!("{axis}={label}"))
+        .collect();
+    pairs.join(",")
+}
+
+fn member_order(input: &InputRecord) -> Vec<String> {
+    match input {
+        InputRecord::One(_) => Vec::new(),
+        InputRecord::Each(members) => members.iter().map(|(labels, _)| place(labels)).collect(),
+    }
+}
+
+fn sorted(names: &[String]) -> Vec<&String> {
+    let mut names: Vec<_> = names.iter().collect();
+    names.sort();
+    names
+}
+
+fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
+    let below = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (name, item) in map {
+                flatten(&below(name), item, found);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (at, item) in items.iter().enumerate() {
+                flatten(&format!("{path}[{at}]"), item, found);
+            }
+        }
+        // A reference, whose content stands under its role, or an option that is not set.
+        Value::Null => {}
+        leaf => {
+            found.insert(path.to_owned(), leaf.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(settings: Value) -> KeyRecord {
+        KeyRecord::new(
+            Kind {
+                name: "Train",
+                version: 1,
+            },
+            settings,
+        )
+    }
+
+    #[test]
+    fn differences_name_what_changed_and_only_that() {
+        let mut old = record(json!({"epochs": 20, "model": {"Pcae": {"latent": 16}}, "list": [1]}));
+        let mut new =
+            record(json!({"epochs": 40, "model": {"Pcae": {"latent": 16}}, "list": [1, 2]}));
+        old.inputs.insert(
+            "data".into(),
+            InputRecord::One(ContentDigest::of_bytes(b"a")),
+        );
+        new.inputs.insert(
+            "data".into(),
+            InputRecord::One(ContentDigest::of_bytes(b"a")),
+        );
+        let lines: Vec<_> = new.differences(&old).iter().map(Difference::line).collect();
+        assert_eq!(lines, ["epochs 20 -> 40", "list[1] (none) -> 2"]);
+        assert!(new.differences(&new.clone()).is_empty());
+    }
+
+    #[test]
+    fn absent_and_empty_variables_differ() {
+        let mut absent = record(json!({}));
+        absent.variables.insert("X".into(), None);
+        let mut empty = absent.clone();
+        empty.variables.insert("X".into(), Some(String::new()));
+        assert_ne!(absent.key(), empty.key());
+        assert_ne!(absent.key(), record(json!({})).key());
+        assert_eq!(
+            empty.differences(&absent)[0].line(),
+            "variable X (absent) -> \"\""
+        );
+    }
+
+    #[test]
+    fn keys_are_pinned() {
+        // A change here invalidates every cache in the world: raise CONTEXT and say why.
+        let plain = record(json!({"epochs": 20, "rate": 0.003}));
+        let mut full = plain.clone();
+        full.backend = Some("burn-0.22.1/flex".into());
+        full.inputs.insert(
+            "data".into(),
+            InputRecord::One(ContentDigest::of_bytes(b"images")),
+        );
+        let labels = Labels::from([("seed".to_owned(), "s0".to_owned())]);
+        let members = vec![(labels, ContentDigest::of_bytes(b"record"))];
+        full.inputs
+            .insert("records".into(), InputRecord::Each(members));
+        full.files
+            .insert("step.py".into(), ContentDigest::of_bytes(b"print()"));
+        full.variables.insert("HOME".into(), None);
+        assert_eq!([plain.key().short(), full.key().short()], ["", ""]);
+    }
+}

@@ -1,0 +1,30 @@
+//! Runs a declared graph of stages and keeps every result. Knows no machine learning.
+//!
+//! A pipeline file becomes a [`plan::Plan`] or a list of located mistakes; each stage's inputs and
+//! settings become a [`key::KeyRecord`]; the [`cache`] answers whether that key's result exists;
+//! [`schedule`] runs what is missing through an [`executor`].
+
+pub mod artifact;
+pub mod assess;
+pub mod cache;
+pub mod clock;
+pub mod context;
+pub mod diagnostic;
+pub mod digest;
+pub mod encoding;
+pub mod events;
+pub mod executor;
+pub mod failpoint;
+pub mod job;
+pub mod key;
+pub mod lexer;
+pub mod lifeline;
+pub mod parse_error;
+pub mod plan;
+pub mod schedule;
+pub mod select;
+pub mod source;
+pub mod spec;
+pub mod stage;
+pub mod sweep;
+pub mod template;

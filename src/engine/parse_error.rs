@@ -1,0 +1,120 @@
+//! Turns an error of RON's parser into a diagnostic in our own voice.
+
+use ron::error::{Error, SpannedError};
+
+use super::diagnostic::Diagnostic;
+use super::source::{Span, offset_of};
+
+/// Returns the bytes of `text` that a parse error is about.
+pub fn place(text: &str, error: &SpannedError) -> Span {
+    let start = offset_of(text, error.span.start.line, error.span.start.col);
+    let end = offset_of(text, error.span.end.line, error.span.end.col);
+    let (start, end) = (start.min(text.len()), end.min(text.len()));
+    trimmed(text, Span::new(start, end.max(start)))
+}
+
+/// Explains a parse error of `text`; `locate` maps a span of `text` to one of the pipeline file.
+pub fn explain(
+    text: &str,
+    error: &SpannedError,
+    what: &str,
+    locate: impl Fn(Span) -> Span,
+) -> Diagnostic {
+    let at = locate(place(text, error));
+    let inside = |outer: &Option<String>| {
+        outer
+            .as_ref()
+            .map_or_else(|| what.to_owned(), |name| format!("`{name}`"))
+    };
+    match &error.code {
+        Error::NoSuchStructField {
+            expected,
+            found,
+            outer,
+        } => Diagnostic::new(at, format!("{} has no field `{found}`", inside(outer)))
+            .label("unknown field")
+            .suggest(found, expected),
+        Error::NoSuchEnumVariant {
+            expected,
+            found,
+            outer,
+        } => {
+            let group = outer
+                .as_ref()
+                .map_or_else(|| what.to_owned(), |name| words(name));
+            Diagnostic::new(at, format!("`{found}` is not a known {group}"))
+                .label("unknown name")
+                .suggest(found, expected)
+        }
+        Error::MissingStructField { field, outer } => {
+            Diagnostic::new(at, format!("{} lacks the field `{field}`", inside(outer)))
+                .label("ends without it")
+                .help(format!("add `{field}: ..`"))
+        }
+        Error::DuplicateStructField { field, outer } => Diagnostic::new(
+            at,
+            format!("{} has the field `{field}` twice", inside(outer)),
+        )
+        .help("delete one of them"),
+        Error::InvalidValueForType { expected, found } => {
+            Diagnostic::new(at, format!("expected {expected}, found {found}"))
+        }
+        Error::ExpectedDifferentLength { expected, found } => {
+            Diagnostic::new(at, format!("expected {expected}, found {found} elements"))
+        }
+        Error::ExceededRecursionLimit => {
+            Diagnostic::new(at, "brackets nest too deep").help("flatten this value")
+        }
+        Error::Eof => {
+            Diagnostic::new(at, "the text ends too early").help("close every bracket and quote")
+        }
+        other => Diagnostic::new(at, lower_first(&other.to_string())),
+    }
+}
+
+/// Turns a type's name into words: `AnyStage` is a stage kind, `ModelSpec` a model.
+fn words(type_name: &str) -> String {
+    if type_name == "AnyStage" || type_name == "Stage" {
+        return "stage kind".to_owned();
+    }
+    let name = type_name.strip_suffix("Spec").unwrap_or(type_name);
+    let mut text = String::new();
+    for (at, letter) in name.chars().enumerate() {
+        if letter.is_uppercase() && at > 0 {
+            text.push(' ');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+/// Cuts white space off a span, keeping at least one byte where there is one.
+fn trimmed(text: &str, span: Span) -> Span {
+    let slice = &text[span.range()];
+    let inner = slice.trim();
+    if inner.is_empty() {
+        let end = text[span.start..].chars().next().map_or(0, char::len_utf8);
+        return Span::new(span.start, span.start + end);
+    }
+    let lead = slice.len() - slice.trim_start().len();
+    Span::new(span.start + lead, span.start + lead + inner.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_names_read_as_words() {
+        assert_eq!(words("AnyStage"), "stage kind");
+        assert_eq!(words("EstimatorSpec"), "estimator");
+        assert_eq!(words("DataSource"), "data source");
+    }
+}

@@ -1,0 +1,496 @@
+//! Runs a plan: each stage once, after its inputs, as many side by side as allowed.
+//!
+//! A stage's key is worked out when its inputs are there, so an input that came out unchanged
+//! stops the rerun of everything behind it.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::assess::{self, damaged_note};
+use super::cache::{Cache, CacheError, Entry, Lookup, PastRun};
+use super::digest::StageKey;
+use super::events::{Event, Outcome};
+use super::executor::{Executor, Order, Update, Urgency};
+use super::job::{Ending, Job, JobInput};
+use super::key::KeyRecord;
+use super::plan::{Plan, StageIndex};
+use super::select::Selection;
+use super::stage::{Needs, StageSet};
+
+/// What happens to the rest when a stage fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// Running stages finish, no new ones start.
+    Finish,
+    /// Running stages are stopped.
+    Stop,
+    /// Everything that doesn't need the failed stage still runs.
+    Continue,
+}
+
+/// How a run goes about it; of all this only the backend is in keys.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Stages side by side.
+    pub jobs: usize,
+    /// Stages side by side that use the compute device.
+    pub device_jobs: usize,
+    /// Processor cores to share out.
+    pub cores: usize,
+    /// The compute device.
+    pub device: String,
+    /// The device's backend, as it stands in keys.
+    pub backend: String,
+    /// What to do about failures.
+    pub on_error: OnError,
+    /// Default for stages without a limit of their own.
+    pub timeout: Option<Duration>,
+    /// Default for stages without a limit of their own.
+    pub retries: u32,
+}
+
+/// How a run went.
+#[derive(Debug, Default)]
+pub struct RunReport {
+    /// Stages computed, in the order they ended.
+    pub executed: Vec<String>,
+    /// Stages taken from the cache.
+    pub cached: usize,
+    /// Failed stages with what happened.
+    pub failed: Vec<(String, String)>,
+    /// Stages that were stopped and saved their state.
+    pub stopped: Vec<String>,
+    /// Stages that did not start.
+    pub skipped: usize,
+    /// Keys of the stages that were started, by name.
+    pub keys: BTreeMap<String, StageKey>,
+    /// The results, by stage.
+    pub entries: BTreeMap<StageIndex, Entry>,
+    /// Whether the user interrupted the run.
+    pub interrupted: bool,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+enum State {
+    /// Its inputs are not all there, or it has not been looked at.
+    Open,
+    /// It is to run as soon as there is room.
+    Ready(Box<KeyRecord>, String),
+    /// It runs.
+    Running {
+        key: StageKey,
+        since: Instant,
+        needs: Needs,
+    },
+    /// It ended one way or another.
+    Settled,
+}
+
+/// Everything a run needs to know.
+pub struct Scheduler<'a, S> {
+    plan: &'a Plan<S>,
+    cache: &'a Cache,
+    manner: &'a Manner,
+    selection: &'a Selection,
+    states: Vec<State>,
+    tries: BTreeMap<StageIndex, u32>,
+    draining: bool,
+    report: RunReport,
+    emit: &'a mut dyn FnMut(Event),
+}
+
+impl<'a, S: StageSet> Scheduler<'a, S> {
+    /// Prepares a run.
+    pub fn new(
+        plan: &'a Plan<S>,
+        cache: &'a Cache,
+        manner: &'a Manner,
+        selection: &'a Selection,
+        emit: &'a mut dyn FnMut(Event),
+    ) -> Self {
+        Self {
+            plan,
+            cache,
+            manner,
+            selection,
+            states: plan.stages().iter().map(|_| State::Open).collect(),
+            tries: BTreeMap::new(),
+            draining: false,
+            report: RunReport::default(),
+            emit,
+        }
+    }
+
+    /// Runs to the end; `interrupts` tells how often the user asked to stop.
+    pub fn run(
+        mut self,
+        executor: &mut dyn Executor,
+        interrupts: &dyn Fn() -> usize,
+    ) -> Result<RunReport, CacheError> {
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let began = Instant::now();
+        let mut open = self.universe();
+        let stages = self.selection.allowed.len();
+        (self.emit)(Event::Started {
+            pipeline: self.plan.name().to_owned(),
+            stages,
+        });
+        let mut heeded = 0;
+        loop {
+            let asked = interrupts();
+            if asked > heeded {
+                heeded = asked;
+                self.draining = true;
+                self.report.interrupted = true;
+                executor.stop(if asked > 1 {
+                    Urgency::Now
+                } else {
+                    Urgency::Soon
+                });
+            }
+            self.look(&mut open)?;
+            self.start(&open, executor);
+            if !self
+                .states
+                .iter()
+                .any(|state| matches!(state, State::Running { .. }))
+            {
+                break;
+            }
+            match executor.next(PATIENCE) {
+                Some(Update::Progress(stage, progress)) => {
+                    let stage = self.plan.stages()[stage].name.clone();
+                    (self.emit)(Event::StageProgress { stage, progress });
+                }
+                Some(Update::Ended(stage, ending)) => self.ended(stage, ending, executor),
+                None => {}
+            }
+        }
+        for stage in open {
+            if self.selection.allowed.contains(&stage) && !self.is_settled(stage) {
+                self.settle(stage, None, Outcome::Skipped, 0.0, None);
+                self.report.skipped += 1;
+            }
+        }
+        self.report.seconds = began.elapsed().as_secs_f64();
+        Ok(self.report)
+    }
+
+    /// Returns the stages that may run and everything above them.
+    fn universe(&self) -> BTreeSet<StageIndex> {
+        let mut all = self.selection.allowed.clone();
+        let mut waiting: Vec<_> = all.iter().copied().collect();
+        while let Some(stage) = waiting.pop() {
+            for input in &self.plan.stages()[stage].inputs {
+                waiting.extend(input.members.iter().filter(|&&member| all.insert(member)));
+            }
+        }
+        all
+    }
+
+    /// Works out the key of every stage whose inputs are there, and takes hits.
+    fn look(&mut self, open: &mut BTreeSet<StageIndex>) -> Result<(), CacheError> {
+        for stage in open.clone() {
+            if matches!(self.states[stage], State::Open) {
+                self.look_at(stage)?;
+            }
+            if self.is_settled(stage) {
+                open.remove(&stage);
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, stage: StageIndex) -> Result<(), CacheError> {
+        let planned = &self.plan.stages()[stage];
+        let members = || planned.inputs.iter().flat_map(|input| input.members.iter());
+        if members().any(|member| !self.is_settled(*member)) {
+            return Ok(());
+        }
+        if let Some(missing) = members().find(|member| !self.report.entries.contains_key(member)) {
+            self.without_input(stage, *missing);
+            return Ok(());
+        }
+        let artifact = |member| {
+            self.report
+                .entries
+                .get(&member)
+                .map(|entry| entry.artifact.clone())
+        };
+        let record = assess::record(
+            planned,
+            artifact,
+            self.plan,
+            self.cache,
+            &self.manner.backend,
+        )?;
+        let key = record.key();
+        let found = self.cache.lookup(&key)?;
+        let forced = self.selection.forced.contains(&stage);
+        let why = match found {
+            Lookup::Hit(_) if forced => "forced".to_owned(),
+            Lookup::Hit(entry) => {
+                self.hit(stage, *entry);
+                return Ok(());
+            }
+            Lookup::Damaged(damage) => {
+                let message = damaged_note(&planned.name, &damage);
+                (self.emit)(Event::Note { message });
+                "its cached result is damaged".to_owned()
+            }
+            Lookup::Miss if self.selection.allowed.contains(&stage) => {
+                assess::why(self.plan.name(), &planned.name, &record, self.cache)?
+            }
+            Lookup::Miss => {
+                self.states[stage] = State::Settled;
+                return Ok(());
+            }
+        };
+        self.states[stage] = State::Ready(Box::new(record), why);
+        Ok(())
+    }
+
+    fn hit(&mut self, stage: StageIndex, entry: Entry) {
+        if self.selection.allowed.contains(&stage) {
+            self.report.cached += 1;
+            self.settle(stage, Some(entry.key), Outcome::Cached, 0.0, None);
+        }
+        self.states[stage] = State::Settled;
+        self.report.entries.insert(stage, entry);
+    }
+
+    /// Settles a stage one of whose inputs will never come.
+    fn without_input(&mut self, stage: StageIndex, missing: StageIndex) {
+        if !self.selection.allowed.contains(&stage) {
+            self.states[stage] = State::Settled;
+            return;
+        }
+        let input = self.plan.stages()[missing].name.clone();
+        if self.selection.allowed.contains(&missing) {
+            let message = format!("its input `{input}` has no result");
+            self.settle(stage, None, Outcome::Skipped, 0.0, Some(message));
+            self.report.skipped += 1;
+        } else {
+            let message =
+                format!("its input `{input}` is not cached; `--until` also runs what is needed");
+            self.settle(stage, None, Outcome::Failed, 0.0, Some(message.clone()));
+            self.report
+                .failed
+                .push((self.plan.stages()[stage].name.clone(), message));
+        }
+    }
+
+    /// Starts ready stages, first in plan order first, as far as there is room.
+    fn start(&mut self, open: &BTreeSet<StageIndex>, executor: &mut dyn Executor) {
+        if self.draining {
+            return;
+        }
+        let running = |needs: Option<Needs>, states: &[State]| {
+            let fits = |state: &&State| match state {
+                State::Running { needs: found, .. } => needs.is_none_or(|needs| needs == *found),
+                _ => false,
+            };
+            states.iter().filter(fits).count()
+        };
+        let ready: Vec<_> = open
+            .iter()
+            .copied()
+            .filter(|&stage| matches!(self.states[stage], State::Ready(..)))
+            .collect();
+        let (mut all, mut device) = (
+            running(None, &self.states),
+            running(Some(Needs::Device), &self.states),
+        );
+        let side_by_side = (all + ready.len()).min(self.manner.jobs).max(1);
+        for stage in ready {
+            let needs = self.plan.stages()[stage].stage.as_stage().needs();
+            let busy = needs == Needs::Device && device >= self.manner.device_jobs;
+            if all >= self.manner.jobs || busy {
+                continue;
+            }
+            let share = match needs {
+                Needs::Device => side_by_side.min(self.manner.device_jobs),
+                Needs::Cpu => side_by_side,
+            };
+            let threads = (self.manner.cores / share.max(1)).max(1);
+            self.submit(stage, needs, threads, executor);
+            all += 1;
+            device += usize::from(needs == Needs::Device);
+        }
+    }
+
+    fn submit(
+        &mut self,
+        stage: StageIndex,
+        needs: Needs,
+        threads: usize,
+        executor: &mut dyn Executor,
+    ) {
+        let planned = &self.plan.stages()[stage];
+        let State::Ready(record, why) = std::mem::replace(&mut self.states[stage], State::Open)
+        else {
+            return;
+        };
+        let key = record.key();
+        let inputs = planned.inputs.iter().map(|input| {
+            let members = input.members.iter().filter_map(|member| {
+                let labels = self.plan.stages()[*member].labels.clone();
+                Some((labels, self.report.entries.get(member)?.artifact.clone()))
+            });
+            JobInput {
+                reference: input.reference.text().to_owned(),
+                members: members.collect(),
+            }
+        });
+        let files = planned.files.iter().map(|(name, path)| {
+            (
+                name.clone(),
+                std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+            )
+        });
+        let job = Job {
+            key,
+            record: *record,
+            pipeline: self.plan.name().to_owned(),
+            stage: planned.name.clone(),
+            text: planned.text.clone(),
+            inputs: inputs.collect(),
+            files: files.collect(),
+            device: self.manner.device.clone(),
+            force: self.selection.forced.contains(&stage),
+        };
+        self.states[stage] = State::Running {
+            key,
+            since: Instant::now(),
+            needs,
+        };
+        self.report.keys.insert(planned.name.clone(), key);
+        (self.emit)(Event::StageStarted {
+            stage: planned.name.clone(),
+            key,
+            why,
+        });
+        executor.submit(Order {
+            stage,
+            job,
+            job_path: self.cache.job_path(&key),
+            log_path: self.cache.log_path(&key),
+            threads,
+            timeout: planned
+                .limits
+                .timeout
+                .map(Duration::from_secs)
+                .or(self.manner.timeout),
+        });
+    }
+
+    fn ended(&mut self, stage: StageIndex, ending: Ending, executor: &mut dyn Executor) {
+        let State::Running { key, since, .. } = self.states[stage] else {
+            return;
+        };
+        let seconds = since.elapsed().as_secs_f64();
+        let name = self.plan.stages()[stage].name.clone();
+        let _ = std::fs::remove_file(self.cache.job_path(&key));
+        match ending {
+            Ending::Cached(entry) => self.hit(stage, *entry),
+            Ending::Executed(entry) => {
+                self.remember(
+                    stage,
+                    key,
+                    Outcome::Executed,
+                    seconds,
+                    entry.artifact.bytes(),
+                );
+                self.report.executed.push(name);
+                self.report.entries.insert(stage, *entry);
+                self.settle(stage, Some(key), Outcome::Executed, seconds, None);
+            }
+            Ending::Stopped => {
+                self.report.stopped.push(name);
+                self.settle(stage, Some(key), Outcome::Stopped, seconds, None);
+            }
+            Ending::Failed { message, lasting } => {
+                if !lasting && self.may_retry(stage) {
+                    (self.emit)(Event::Note {
+                        message: format!("`{name}` tries again: {message}"),
+                    });
+                    self.states[stage] = State::Open;
+                    return;
+                }
+                self.remember(stage, key, Outcome::Failed, seconds, 0);
+                self.settle(
+                    stage,
+                    Some(key),
+                    Outcome::Failed,
+                    seconds,
+                    Some(message.clone()),
+                );
+                self.report.failed.push((name, message));
+                match self.manner.on_error {
+                    OnError::Continue => {}
+                    OnError::Finish => self.draining = true,
+                    OnError::Stop => {
+                        self.draining = true;
+                        executor.stop(Urgency::Soon);
+                    }
+                }
+            }
+        }
+    }
+
+    fn may_retry(&mut self, stage: StageIndex) -> bool {
+        let limit = self.plan.stages()[stage]
+            .limits
+            .retries
+            .unwrap_or(self.manner.retries);
+        let tries = self.tries.entry(stage).or_default();
+        *tries += 1;
+        *tries <= limit && !self.draining
+    }
+
+    fn remember(
+        &self,
+        stage: StageIndex,
+        key: StageKey,
+        outcome: Outcome,
+        seconds: f64,
+        bytes: u64,
+    ) {
+        let planned = &self.plan.stages()[stage];
+        // Only predictions need it: a full disk here must not hide how the stage ended.
+        let _ = self.cache.remember_run(&PastRun {
+            pipeline: self.plan.name().to_owned(),
+            stage: planned.name.clone(),
+            kind: planned.stage.as_stage().kind().name.to_owned(),
+            key,
+            outcome,
+            seconds,
+            bytes,
+        });
+    }
+
+    fn settle(
+        &mut self,
+        stage: StageIndex,
+        key: Option<StageKey>,
+        outcome: Outcome,
+        seconds: f64,
+        message: Option<String>,
+    ) {
+        self.states[stage] = State::Settled;
+        let stage = self.plan.stages()[stage].name.clone();
+        (self.emit)(Event::StageEnded {
+            stage,
+            key,
+            outcome,
+            seconds,
+            message,
+        });
+    }
+
+    fn is_settled(&self, stage: StageIndex) -> bool {
+        matches!(self.states[stage], State::Settled)
+    }
+}

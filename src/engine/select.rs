@@ -1,0 +1,125 @@
+//! Which stages of a plan a run is about: `--only`, `--from`, `--until`, `--force`.
+
+use std::collections::BTreeSet;
+
+use super::diagnostic::nearest;
+use super::plan::{Plan, StageIndex};
+
+/// What the user asked to run.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// These and nothing else; their inputs must be cached.
+    pub only: Vec<String>,
+    /// These and whatever reads them.
+    pub from: Vec<String>,
+    /// These and whatever they need.
+    pub until: Vec<String>,
+    /// Run these even though the cache has them.
+    pub force: Vec<String>,
+}
+
+/// A choice with its names looked up.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Stages whose results the run is about.
+    pub wanted: BTreeSet<StageIndex>,
+    /// Stages that may run.
+    pub allowed: BTreeSet<StageIndex>,
+    /// Stages that run in any case.
+    pub forced: BTreeSet<StageIndex>,
+}
+
+/// A name or glob that matches no stage.
+#[derive(Debug, thiserror::Error)]
+#[error("no stage matches `{pattern}`{}", hint.as_ref().map_or(String::new(), |name| format!("; did you mean `{name}`?")))]
+pub struct NoSuchStage {
+    /// What was asked for.
+    pub pattern: String,
+    /// A name that is near.
+    pub hint: Option<String>,
+}
+
+impl Choice {
+    /// Looks the names up in a plan.
+    pub fn select<S>(&self, plan: &Plan<S>) -> Result<Selection, NoSuchStage> {
+        let forced = find_all(plan, &self.force)?;
+        let everything: BTreeSet<_> = (0..plan.stages().len()).collect();
+        if !self.only.is_empty() {
+            let wanted = find_all(plan, &self.only)?;
+            return Ok(Selection {
+                allowed: wanted.clone(),
+                wanted,
+                forced,
+            });
+        }
+        let mut wanted = everything;
+        if !self.from.is_empty() {
+            let downstream = closure(find_all(plan, &self.from)?, |stage| {
+                plan.stages()[stage].readers.clone()
+            });
+            wanted = wanted.intersection(&downstream).copied().collect();
+        }
+        if !self.until.is_empty() {
+            let upstream = closure(find_all(plan, &self.until)?, |stage| inputs(plan, stage));
+            wanted = wanted.intersection(&upstream).copied().collect();
+        }
+        let allowed = closure(wanted.clone(), |stage| inputs(plan, stage));
+        Ok(Selection {
+            wanted,
+            allowed,
+            forced,
+        })
+    }
+}
+
+/// Returns the stages that a name or glob matches; none is an error.
+pub fn find<S>(plan: &Plan<S>, pattern: &str) -> Result<Vec<StageIndex>, NoSuchStage> {
+    let glob = glob::Pattern::new(pattern).ok();
+    let fits = |name: &str| name == pattern || glob.as_ref().is_some_and(|glob| glob.matches(name));
+    let stages = plan.stages().iter().enumerate();
+    let found: Vec<_> = stages
+        .filter(|(_, stage)| fits(&stage.name))
+        .map(|(index, _)| index)
+        .collect();
+    if found.is_empty() {
+        let names: Vec<_> = plan
+            .stages()
+            .iter()
+            .map(|stage| stage.name.as_str())
+            .collect();
+        let hint = nearest(pattern, &names).map(str::to_owned);
+        return Err(NoSuchStage {
+            pattern: pattern.to_owned(),
+            hint,
+        });
+    }
+    Ok(found)
+}
+
+fn find_all<S>(plan: &Plan<S>, patterns: &[String]) -> Result<BTreeSet<StageIndex>, NoSuchStage> {
+    let mut all = BTreeSet::new();
+    for pattern in patterns {
+        all.extend(find(plan, pattern)?);
+    }
+    Ok(all)
+}
+
+fn inputs<S>(plan: &Plan<S>, stage: StageIndex) -> Vec<StageIndex> {
+    plan.stages()[stage]
+        .inputs
+        .iter()
+        .flat_map(|input| input.members.clone())
+        .collect()
+}
+
+fn closure(
+    start: BTreeSet<StageIndex>,
+    next: impl Fn(StageIndex) -> Vec<StageIndex>,
+) -> BTreeSet<StageIndex> {
+    let mut waiting: Vec<_> = start.iter().copied().collect();
+    let mut all = start;
+    while let Some(stage) = waiting.pop() {
+        waiting.extend(next(stage).into_iter().filter(|&found| all.insert(found)));
+    }
+    all
+}

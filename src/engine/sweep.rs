@@ -1,0 +1,202 @@
+//! Expands stage templates over the axes that their names name, and parses each result.
+//!
+//! `"train-{model}-{seed}"` becomes one stage per model and seed. A mistake in a template is
+//! reported once, however many stages it spoils.
+
+use std::collections::BTreeMap;
+
+use super::diagnostic::Diagnostic;
+use super::lexer::{self, Field};
+use super::parse_error;
+use super::source::{Source, Span};
+use super::spec::{Named, Spec, dialect};
+use super::stage::{Labels, StageSet};
+use super::template::{Bindings, Expanded, Templates, unknown_axis};
+
+/// A stage with its axes put in.
+#[derive(Clone, Debug)]
+pub struct ConcreteStage<S> {
+    /// Its name, with labels in place of axes.
+    pub name: String,
+    /// Where the name's template is written.
+    pub at: Span,
+    /// The axis labels it stands for.
+    pub labels: Labels,
+    /// Label positions by axis, last axis first: the order in which stages run.
+    pub rank: Vec<usize>,
+    /// The typed stage.
+    pub stage: S,
+    /// Its text and where that came from.
+    pub text: Expanded,
+}
+
+/// Expands every stage of a pipeline.
+pub fn expand<S: StageSet>(
+    source: &Source,
+    spec: &Spec,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Vec<ConcreteStage<S>> {
+    let templates = Templates::compile(source, spec, mistakes);
+    let mut found = Vec::new();
+    for named in &spec.stages {
+        let before = mistakes.len();
+        let axes = name_axes(spec, named, mistakes);
+        let template = templates.stage(named.value, mistakes);
+        for (axis, at) in templates.needs(&template) {
+            if !axes.contains(&axis) && mistakes.len() == before {
+                mistakes.push(missing_axis(spec, named, axis, at));
+            }
+        }
+        if mistakes.len() > before {
+            continue;
+        }
+        for bindings in combinations(spec, &axes) {
+            match templates.fill(&template, &bindings) {
+                Ok(text) => found.extend(parse(spec, named, &bindings, text, mistakes)),
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+    }
+    mistakes.sort();
+    mistakes.dedup();
+    found
+}
+
+/// Returns the axes in a stage's name, in the order they stand there.
+fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<usize> {
+    let mut axes = Vec::new();
+    let mut plain = String::new();
+    let mut rest = named.name.as_str();
+    while let Some(open) = rest.find('{') {
+        plain.push_str(&rest[..open]);
+        let Some(close) = rest[open..].find('}').map(|n| open + n) else {
+            break;
+        };
+        let name = &rest[open + 1..close];
+        match spec.axes.iter().position(|axis| axis.name == name) {
+            Some(axis) => axes.push(axis),
+            None => mistakes.push(unknown_axis(spec, name, named.at)),
+        }
+        rest = &rest[close + 1..];
+    }
+    plain.push_str(rest);
+    let fits = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+    if !plain.chars().all(fits) || named.name.is_empty() || named.name.starts_with('.') {
+        mistakes.push(
+            Diagnostic::new(named.at, format!("`{}` can't be a stage name", named.name))
+                .help("use letters, digits, `-`, `_`, `.` and `{axis}`"),
+        );
+    }
+    axes
+}
+
+fn missing_axis(spec: &Spec, named: &Named, axis: usize, at: Span) -> Diagnostic {
+    let axis = &spec.axes[axis].name;
+    Diagnostic::new(
+        at,
+        format!(
+            "stage `{}` uses the axis `{axis}`, its name doesn't",
+            named.name
+        ),
+    )
+    .label("used here")
+    .context(named.at, "a stage is expanded over the axes in its name")
+    .help(format!("rename it to `{}-{{{axis}}}`", named.name))
+}
+
+fn combinations(spec: &Spec, axes: &[usize]) -> Vec<Bindings> {
+    let mut all = vec![Bindings::new()];
+    for &axis in axes {
+        all = all
+            .into_iter()
+            .flat_map(|bindings| {
+                (0..spec.axes[axis].values.len()).map(move |label| {
+                    let mut bindings = bindings.clone();
+                    bindings.push((axis, label));
+                    bindings
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+fn parse<S: StageSet>(
+    spec: &Spec,
+    named: &Named,
+    bindings: &Bindings,
+    text: Expanded,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Option<ConcreteStage<S>> {
+    match dialect().from_str::<S>(&text.text) {
+        Ok(stage) => {
+            let mut name = named.name.clone();
+            let mut labels = Labels::new();
+            let mut rank = vec![0; spec.axes.len()];
+            for &(axis, label) in bindings {
+                let (axis_name, text) = (&spec.axes[axis].name, &spec.axes[axis].values[label].0);
+                name = name.replace(&format!("{{{axis_name}}}"), text);
+                labels.insert(axis_name.clone(), text.clone());
+                rank[spec.axes.len() - 1 - axis] = label;
+            }
+            Some(ConcreteStage {
+                name,
+                at: named.at,
+                labels,
+                rank,
+                stage,
+                text,
+            })
+        }
+        Err(_) => {
+            explain_all::<S>(named, &text, mistakes);
+            None
+        }
+    }
+}
+
+/// Reports every mistake of one stage: after each, the field it stands in is blanked and the rest
+/// is parsed again.
+fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Vec<Diagnostic>) {
+    let mut remaining = text.text.clone();
+    let mut blanked = BTreeMap::<String, ()>::new();
+    while let Err(error) = dialect().from_str::<S>(&remaining) {
+        if let ron::Error::MissingStructField { field, .. } = &error.code
+            && blanked.contains_key(*field)
+        {
+            return;
+        }
+        let place = parse_error::place(&remaining, &error);
+        let explained = parse_error::explain(&remaining, &error, "stage", |span| text.locate(span));
+        mistakes.push(explained.context(named.at, "in this stage"));
+        let tokens = lexer::tokens(&remaining);
+        let Some(field) = innermost(&lexer::fields(&tokens), place) else {
+            return;
+        };
+        blanked.insert(remaining[field.name.range()].to_owned(), ());
+        blank(&mut remaining, field);
+    }
+}
+
+fn innermost(fields: &[Field], place: Span) -> Option<Field> {
+    let holds = |field: &&Field| field.name.start <= place.start && place.start < field.value.end;
+    fields
+        .iter()
+        .filter(holds)
+        .max_by_key(|field| field.depth)
+        .copied()
+}
+
+/// Overwrites a field and the comma behind it with spaces, keeping every other place as it is.
+fn blank(text: &mut String, field: Field) {
+    let rest = &text[field.value.end..];
+    let comma = rest
+        .find(|c: char| !c.is_whitespace())
+        .filter(|&n| rest.as_bytes()[n] == b',');
+    let end = comma.map_or(field.value.end, |n| field.value.end + n + 1);
+    let spaces: String = text[field.name.start..end]
+        .bytes()
+        .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
+        .collect();
+    text.replace_range(field.name.start..end, &spaces);
+}

@@ -1,0 +1,349 @@
+//! Puts axis values, axis labels and shared values into a stage's text.
+//!
+//! `Axis(x)` stands for the value of axis `x`, `Shared(x)` for a value written once, `{x}` inside a
+//! string for the axis label. Replacement happens on the text, before the typed parse; every byte
+//! put out remembers where in the file it came from, so that errors point at what the user wrote.
+
+use std::collections::BTreeSet;
+
+use super::diagnostic::Diagnostic;
+use super::lexer::{self, Token, TokenKind};
+use super::source::{Source, Span};
+use super::spec::Spec;
+
+/// How deep values may stand inside values.
+const DEEPEST: usize = 8;
+
+/// Which label each axis of a stage has.
+pub type Bindings = Vec<(usize, usize)>;
+
+#[derive(Clone, Debug)]
+enum Piece {
+    /// Text taken as it is.
+    Copy(Span),
+    /// `Axis(x)`.
+    Value { axis: usize },
+    /// `Shared(x)`.
+    Shared { index: usize, at: Span },
+    /// `{x}` in a string.
+    Label { axis: usize, at: Span },
+    /// `{x}` in the string of an `Each`: kept where the stage doesn't bind the axis.
+    OpenLabel { axis: usize, at: Span },
+}
+
+/// Text with its holes found, ready to be filled many times.
+#[derive(Clone, Debug, Default)]
+pub struct Template {
+    pieces: Vec<Piece>,
+    /// Axes that must be bound, with the place of their first use.
+    uses: Vec<(usize, Span)>,
+}
+
+/// All templates of a pipeline file.
+pub struct Templates<'a> {
+    source: &'a Source,
+    spec: &'a Spec,
+    axes: Vec<Vec<Template>>,
+    shared: Vec<Template>,
+}
+
+/// A stage's text with everything put in.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    /// Plain RON.
+    pub text: String,
+    origins: Vec<Origin>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    start: usize,
+    from: Span,
+    linear: bool,
+}
+
+impl Expanded {
+    /// Returns where a stretch of the text was written.
+    pub fn locate(&self, span: Span) -> Span {
+        let after = self
+            .origins
+            .partition_point(|origin| origin.start <= span.start);
+        let Some(origin) = after.checked_sub(1).map(|at| self.origins[at]) else {
+            return span;
+        };
+        if !origin.linear {
+            return origin.from;
+        }
+        let start = (origin.from.start + span.start - origin.start).min(origin.from.end);
+        let end = (start + (span.end - span.start)).min(origin.from.end);
+        Span::new(start, end.max(start))
+    }
+}
+
+impl<'a> Templates<'a> {
+    /// Finds the holes of all axis values and shared values.
+    pub fn compile(source: &'a Source, spec: &'a Spec, mistakes: &mut Vec<Diagnostic>) -> Self {
+        let mut compile = |span| Template::compile(source, spec, span, mistakes);
+        let axes = spec
+            .axes
+            .iter()
+            .map(|axis| axis.values.iter().map(|(_, span)| compile(*span)).collect())
+            .collect();
+        let shared = spec
+            .shared
+            .iter()
+            .map(|value| compile(value.value))
+            .collect();
+        Self {
+            source,
+            spec,
+            axes,
+            shared,
+        }
+    }
+
+    /// Finds the holes of one stage's text.
+    pub fn stage(&self, span: Span, mistakes: &mut Vec<Diagnostic>) -> Template {
+        Template::compile(self.source, self.spec, span, mistakes)
+    }
+
+    /// Returns the axes that a template needs, directly or through shared values.
+    pub fn needs(&self, template: &Template) -> Vec<(usize, Span)> {
+        let mut needed = template.uses.clone();
+        for piece in &template.pieces {
+            if let Piece::Shared { index, at } = piece {
+                needed.extend(
+                    self.shared[*index]
+                        .uses
+                        .iter()
+                        .map(|(axis, _)| (*axis, *at)),
+                );
+            }
+        }
+        let mut seen = BTreeSet::new();
+        needed.retain(|(axis, _)| seen.insert(*axis));
+        needed
+    }
+
+    /// Fills a template; fails where values stand inside each other without end.
+    pub fn fill(&self, template: &Template, bindings: &Bindings) -> Result<Expanded, Diagnostic> {
+        let mut expanded = Expanded {
+            text: String::new(),
+            origins: Vec::new(),
+        };
+        self.fill_into(template, bindings, 0, &mut expanded)?;
+        Ok(expanded)
+    }
+
+    fn fill_into(
+        &self,
+        template: &Template,
+        bindings: &Bindings,
+        depth: usize,
+        out: &mut Expanded,
+    ) -> Result<(), Diagnostic> {
+        let bound = |axis| {
+            bindings
+                .iter()
+                .find(|(a, _)| *a == axis)
+                .map(|(_, label)| *label)
+        };
+        for piece in &template.pieces {
+            let start = out.text.len();
+            match *piece {
+                Piece::Copy(span) => {
+                    out.origins.push(Origin {
+                        start,
+                        from: span,
+                        linear: true,
+                    });
+                    out.text.push_str(self.source.slice(span));
+                }
+                Piece::Value { axis } => {
+                    // An unbound axis was reported when the stage's name was checked.
+                    let Some(label) = bound(axis) else { continue };
+                    self.fill_into(&self.axes[axis][label], bindings, depth + 1, out)?;
+                }
+                Piece::Shared { index, at } => {
+                    if depth >= DEEPEST {
+                        return Err(Diagnostic::new(at, "shared values contain each other")
+                            .help("a shared value may use others, but never itself"));
+                    }
+                    self.fill_into(&self.shared[index], bindings, depth + 1, out)?;
+                }
+                Piece::Label { axis, at } | Piece::OpenLabel { axis, at } => {
+                    out.origins.push(Origin {
+                        start,
+                        from: at,
+                        linear: false,
+                    });
+                    match bound(axis) {
+                        Some(label) => out.text.push_str(&self.spec.axes[axis].values[label].0),
+                        None => out.text.push_str(self.source.slice(at)),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Template {
+    fn compile(source: &Source, spec: &Spec, span: Span, mistakes: &mut Vec<Diagnostic>) -> Self {
+        let text = source.slice(span);
+        let tokens = lexer::tokens(text);
+        let absolute = |inner: Span| Span::new(span.start + inner.start, span.start + inner.end);
+        let mut template = Self::default();
+        let mut copied = 0;
+        let mut at = 0;
+        while at < tokens.len() {
+            let token = tokens[at];
+            if let Some((word, name)) = call(text, &tokens[at..]) {
+                let whole = Span::new(token.span.start, tokens[at + 3].span.end);
+                template.copy(span.start, copied, whole.start);
+                copied = whole.end;
+                match template.hole(spec, word, name.text(text), absolute(whole)) {
+                    Ok(()) => {}
+                    Err(diagnostic) => {
+                        let at = absolute(name.span);
+                        mistakes.push(Diagnostic { at, ..diagnostic });
+                    }
+                }
+                at += 4;
+                continue;
+            }
+            if token.kind == TokenKind::Text {
+                let open =
+                    at >= 2 && tokens[at - 1].is(b'(') && tokens[at - 2].text(text) == "Each";
+                for (axis, inner) in labels(spec, text, token.span) {
+                    template.copy(span.start, copied, inner.start);
+                    copied = inner.end;
+                    let at = absolute(inner);
+                    if open {
+                        template.pieces.push(Piece::OpenLabel { axis, at });
+                    } else {
+                        template.pieces.push(Piece::Label { axis, at });
+                        template.uses.push((axis, at));
+                    }
+                }
+            }
+            at += 1;
+        }
+        template.copy(span.start, copied, text.len());
+        template
+    }
+
+    fn copy(&mut self, base: usize, from: usize, to: usize) {
+        if from < to {
+            self.pieces
+                .push(Piece::Copy(Span::new(base + from, base + to)));
+        }
+    }
+
+    fn hole(&mut self, spec: &Spec, word: &str, name: &str, at: Span) -> Result<(), Diagnostic> {
+        if word == "Axis" {
+            let axis = spec.axes.iter().position(|axis| axis.name == name);
+            let Some(axis) = axis else {
+                return Err(unknown_axis(spec, name, at));
+            };
+            self.pieces.push(Piece::Value { axis });
+            self.uses.push((axis, at));
+        } else {
+            let Some(index) = spec.shared.iter().position(|value| value.name == name) else {
+                let valid: Vec<_> = spec.shared.iter().map(|v| v.name.as_str()).collect();
+                return Err(
+                    Diagnostic::new(at, format!("no shared value is named `{name}`"))
+                        .suggest(name, &valid),
+                );
+            };
+            self.pieces.push(Piece::Shared { index, at });
+        }
+        Ok(())
+    }
+}
+
+/// Reports an axis that the file doesn't declare.
+pub fn unknown_axis(spec: &Spec, name: &str, at: Span) -> Diagnostic {
+    let valid: Vec<_> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let diagnostic = Diagnostic::new(at, format!("no axis is named `{name}`"));
+    if valid.is_empty() {
+        diagnostic.help("declare it: `axes: { .. }` comes before `stages`")
+    } else {
+        diagnostic.suggest(name, &valid)
+    }
+}
+
+/// Matches `Axis(name)` and `Shared(name)` at the head of the tokens.
+fn call<'t>(text: &'t str, tokens: &[Token]) -> Option<(&'t str, Token)> {
+    let [word, open, name, close, ..] = tokens else {
+        return None;
+    };
+    let word = word.text(text);
+    let fits = (word == "Axis" || word == "Shared")
+        && open.is(b'(')
+        && name.kind == TokenKind::Word
+        && close.is(b')');
+    fits.then_some((word, *name))
+}
+
+/// Returns the `{axis}` holes inside a string literal; other braces are the user's own.
+fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<(usize, Span)> {
+    let mut found = Vec::new();
+    let mut from = literal.start;
+    while let Some(open) = text[from..literal.end].find('{').map(|n| from + n) {
+        let Some(close) = text[open..literal.end].find('}').map(|n| open + n) else {
+            break;
+        };
+        let name = &text[open + 1..close];
+        match spec.axes.iter().position(|axis| axis.name == name) {
+            Some(axis) => {
+                found.push((axis, Span::new(open, close + 1)));
+                from = close + 1;
+            }
+            None => from = open + 1,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(text: &str, label: usize) -> (Source, Expanded) {
+        let source = Source::new("p.ron", text);
+        let spec = Spec::parse(&source).unwrap();
+        let mut mistakes = Vec::new();
+        let templates = Templates::compile(&source, &spec, &mut mistakes);
+        let template = templates.stage(spec.stages[0].value, &mut mistakes);
+        assert!(mistakes.is_empty(), "{mistakes:?}");
+        let bindings = vec![(0, label)];
+        let expanded = templates.fill(&template, &bindings).unwrap();
+        (source.clone(), expanded)
+    }
+
+    const TEXT: &str = r#"Pipeline(name: "p", axes: {"s": {"a": X(v: Shared(w)), "b": 2}, "t": [0]},
+        shared: {"w": 9},
+        stages: {"n-{s}": K(x: Axis(s), y: "in-{s}", z: Each("q-{s}-{t}"), k: "{print}")})"#;
+
+    #[test]
+    fn values_labels_and_shared_values_are_put_in() {
+        assert_eq!(
+            fill(TEXT, 0).1.text,
+            r#"K(x: X(v: 9), y: "in-a", z: Each("q-a-{t}"), k: "{print}")"#
+        );
+        assert_eq!(
+            fill(TEXT, 1).1.text,
+            r#"K(x: 2, y: "in-b", z: Each("q-b-{t}"), k: "{print}")"#
+        );
+    }
+
+    #[test]
+    fn a_place_in_the_result_leads_back_to_the_file() {
+        let (source, expanded) = fill(TEXT, 0);
+        let at = expanded.text.find('9').unwrap();
+        let place = expanded.locate(Span::new(at, at + 1));
+        assert_eq!(source.slice(place), "9");
+        assert!(place.start < source.text().find("stages").unwrap());
+    }
+}

@@ -1,0 +1,324 @@
+//! Geodesic distances: lengths of shortest paths on the neighborhood graph, between all points.
+//!
+//! What: one Dijkstra search from every point, in double precision, on all cores.
+//! Reference: Tenenbaum et al. 2000 (Isomap); the paper uses them as the distances that codes
+//! should keep (its section on the isometric loss).
+//! Assumptions: none on density; separate components are bridged (see graph.rs).
+//! Checked against: Floyd-Warshall (below) and tests/reference/geodesic.json (scikit-learn and
+//! SciPy), relative tolerance 1e-6, the rounding of the stored `f32`.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::num::NonZeroUsize;
+
+use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
+use serde::{Deserialize, Serialize};
+
+use super::{GeometryError, Graph, Neighbors};
+use crate::numerics::Points;
+
+/// Searches between two progress reports.
+const BLOCK: usize = 128;
+
+/// Settings of the geodesic distances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeodesicSpec {
+    /// Nearest neighbors each point is linked with.
+    pub neighbors: NonZeroUsize,
+    /// What distances are divided by.
+    #[serde(default)]
+    pub rescale: Rescale,
+}
+
+/// What distances are divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rescale {
+    /// Their mean over all ordered pairs, a point with itself included.
+    #[default]
+    UnitMean,
+    /// Nothing.
+    None,
+}
+
+/// A full table of distances between `n` points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distances {
+    n: usize,
+    values: Vec<f32>,
+    mean_before_scaling: f64,
+    rescale: Rescale,
+}
+
+impl Distances {
+    /// Computes all geodesic distances, telling `on_progress` how many of how many rows are done.
+    pub fn geodesic(
+        points: &Points,
+        spec: &GeodesicSpec,
+        on_progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, GeometryError> {
+        let neighbors = Neighbors::of(points, spec.neighbors.get())?;
+        let graph = Graph::connect(points, &neighbors);
+        let n = graph.nodes();
+        let mut values = shortest_paths(&graph, on_progress);
+        let mean_before_scaling = mean_of_rows(&values, n);
+        if spec.rescale == Rescale::UnitMean {
+            if mean_before_scaling <= 0.0 {
+                return Err(GeometryError::AllCoincide { points: n });
+            }
+            for value in &mut values {
+                *value = (f64::from(*value) / mean_before_scaling) as f32;
+            }
+        }
+        Ok(Self {
+            n,
+            values,
+            mean_before_scaling,
+            rescale: spec.rescale,
+        })
+    }
+
+    /// Makes a table again from its stored parts.
+    pub fn from_parts(
+        n: usize,
+        values: Vec<f32>,
+        mean_before_scaling: f64,
+        rescale: Rescale,
+    ) -> Result<Self, GeometryError> {
+        if values.len() == n * n {
+            Ok(Self {
+                n,
+                values,
+                mean_before_scaling,
+                rescale,
+            })
+        } else {
+            Err(GeometryError::NotSquare {
+                n,
+                found: values.len(),
+            })
+        }
+    }
+
+    /// Returns the number of points.
+    pub const fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Returns whether there are no points.
+    pub const fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Returns all distances, row-major, after scaling.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Returns one distance, after scaling.
+    pub fn between(&self, from: usize, to: usize) -> f32 {
+        self.values[from * self.n + to]
+    }
+
+    /// Returns the mean of all `n * n` distances before scaling.
+    pub const fn mean_before_scaling(&self) -> f64 {
+        self.mean_before_scaling
+    }
+
+    /// Returns how the table was scaled.
+    pub const fn rescale(&self) -> Rescale {
+        self.rescale
+    }
+
+    /// Returns the length that counts as 1 in this table, in units of the original points.
+    pub const fn unit(&self) -> f64 {
+        match self.rescale {
+            Rescale::UnitMean => self.mean_before_scaling,
+            Rescale::None => 1.0,
+        }
+    }
+}
+
+/// Averages row by row, so that rounding does not grow with the size of the table.
+fn mean_of_rows(values: &[f32], n: usize) -> f64 {
+    let rows = values.chunks_exact(n.max(1));
+    let sum: f64 = rows
+        .map(|row| row.iter().map(|&value| f64::from(value)).sum::<f64>())
+        .sum();
+    sum / values.len().max(1) as f64
+}
+
+/// Returns the lengths of the shortest paths between all nodes, row-major and symmetric.
+fn shortest_paths(graph: &Graph, on_progress: &mut dyn FnMut(u64, u64)) -> Vec<f32> {
+    let n = graph.nodes();
+    let mut values = vec![0.0; n * n];
+    for (block, rows) in values.chunks_mut(BLOCK * n.max(1)).enumerate() {
+        rows.par_chunks_mut(n).enumerate().for_each_init(
+            || (vec![f64::INFINITY; n], BinaryHeap::new()),
+            |(lengths, queue), (offset, row)| {
+                search_from(graph, block * BLOCK + offset, lengths, queue);
+                for (target, &length) in row.iter_mut().zip(lengths.iter()) {
+                    *target = length as f32;
+                }
+            },
+        );
+        on_progress((n.min((block + 1) * BLOCK)) as u64, n as u64);
+    }
+    // The two directions of a path may add up differently in the last bit: keep one of them.
+    for row in 0..n {
+        for column in 0..row {
+            values[row * n + column] = values[column * n + row];
+        }
+    }
+    values
+}
+
+/// Fills `lengths` with the shortest path lengths from one node (Dijkstra 1959).
+fn search_from(
+    graph: &Graph,
+    source: usize,
+    lengths: &mut [f64],
+    queue: &mut BinaryHeap<Reverse<(u64, u32)>>,
+) {
+    lengths.fill(f64::INFINITY);
+    lengths[source] = 0.0;
+    // Bits of non-negative floats are ordered like the floats, and compare faster.
+    queue.push(Reverse((0, source as u32)));
+    while let Some(Reverse((bits, node))) = queue.pop() {
+        let length = f64::from_bits(bits);
+        if length > lengths[node as usize] {
+            continue;
+        }
+        for &(to, edge) in graph.edges(node as usize) {
+            let through = length + edge;
+            if through < lengths[to as usize] {
+                lengths[to as usize] = through;
+                queue.push(Reverse((through.to_bits(), to)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small integers and copies are exact")]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::numerics::Seed;
+
+    fn random_points(rows: usize, width: usize) -> Points {
+        let mut rng = Seed(11).stream("points");
+        let values = (0..rows * width).map(|_| rng.random::<f32>()).collect();
+        Points::new(rows, width, values).unwrap()
+    }
+
+    fn spec(neighbors: usize, rescale: Rescale) -> GeodesicSpec {
+        GeodesicSpec {
+            neighbors: NonZeroUsize::new(neighbors).unwrap(),
+            rescale,
+        }
+    }
+
+    fn floyd_warshall(graph: &Graph) -> Vec<f64> {
+        let n = graph.nodes();
+        let mut table = vec![f64::INFINITY; n * n];
+        for from in 0..n {
+            table[from * n + from] = 0.0;
+            for &(to, length) in graph.edges(from) {
+                table[from * n + to as usize] = length;
+            }
+        }
+        for middle in 0..n {
+            for from in 0..n {
+                for to in 0..n {
+                    let through = table[from * n + middle] + table[middle * n + to];
+                    table[from * n + to] = table[from * n + to].min(through);
+                }
+            }
+        }
+        table
+    }
+
+    #[test]
+    fn distances_along_a_line_add_up() {
+        let points = Points::new(4, 1, vec![0.0, 1.0, 3.0, 7.0]).unwrap();
+        let raw = Distances::geodesic(&points, &spec(1, Rescale::None), &mut |_, _| ()).unwrap();
+        assert_eq!(raw.values()[..4], [0.0, 1.0, 3.0, 7.0]);
+        assert_eq!(raw.between(3, 1), 6.0);
+        assert_eq!(raw.mean_before_scaling(), 2.0 * 23.0 / 16.0);
+        assert_eq!(raw.unit(), 1.0);
+    }
+
+    #[test]
+    fn scaled_distances_have_a_mean_of_one_and_remember_their_unit() {
+        let points = random_points(50, 3);
+        let scale =
+            |rescale| Distances::geodesic(&points, &spec(4, rescale), &mut |_, _| ()).unwrap();
+        let (raw, scaled) = (scale(Rescale::None), scale(Rescale::UnitMean));
+        assert!((mean_of_rows(scaled.values(), 50) - 1.0).abs() < 1e-6);
+        assert_eq!(scaled.unit(), raw.mean_before_scaling());
+        let restored = f64::from(scaled.between(3, 40)) * scaled.unit();
+        assert!((restored - f64::from(raw.between(3, 40))).abs() < 1e-6);
+    }
+
+    #[test]
+    fn random_graphs_agree_with_floyd_warshall_and_are_symmetric() {
+        let points = random_points(90, 2);
+        let graph = Graph::connect(&points, &Neighbors::of(&points, 3).unwrap());
+        let expected = floyd_warshall(&graph);
+        let found = shortest_paths(&graph, &mut |_, _| ());
+        for (index, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
+            let difference = (f64::from(found) - expected).abs();
+            assert!(difference <= 1e-6 * expected.max(1e-6), "entry {index}");
+        }
+        assert!((0..90).all(|i| (0..90).all(|j| found[i * 90 + j] == found[j * 90 + i])));
+    }
+
+    #[test]
+    fn far_clusters_stay_at_a_finite_distance() {
+        let points = Points::new(4, 1, vec![0.0, 1.0, 100.0, 101.0]).unwrap();
+        let raw = Distances::geodesic(&points, &spec(1, Rescale::None), &mut |_, _| ()).unwrap();
+        assert_eq!(raw.between(0, 3), 101.0);
+    }
+
+    #[test]
+    fn points_that_all_coincide_cannot_be_scaled() {
+        let points = Points::new(3, 1, vec![1.0; 3]).unwrap();
+        let result = Distances::geodesic(&points, &spec(1, Rescale::UnitMean), &mut |_, _| ());
+        assert_eq!(result, Err(GeometryError::AllCoincide { points: 3 }));
+    }
+
+    #[test]
+    fn distances_agree_with_scikit_learn_and_scipy() {
+        #[derive(Deserialize)]
+        struct Case {
+            rows: usize,
+            width: usize,
+            neighbors: usize,
+            points: Vec<f32>,
+            components: usize,
+            distances: Vec<f64>,
+        }
+        #[derive(Deserialize)]
+        struct Reference {
+            cases: Vec<Case>,
+        }
+        let text = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/reference/geodesic.json"
+        ));
+        let reference: Reference = serde_json::from_str(text).unwrap();
+        assert_eq!(reference.cases.len(), 2);
+        for case in reference.cases {
+            let points = Points::new(case.rows, case.width, case.points).unwrap();
+            let graph = Graph::connect(&points, &Neighbors::of(&points, case.neighbors).unwrap());
+            assert_eq!(graph.components_joined(), case.components);
+            let settings = spec(case.neighbors, Rescale::None);
+            let found = Distances::geodesic(&points, &settings, &mut |_, _| ()).unwrap();
+            for (&found, &expected) in found.values().iter().zip(&case.distances) {
+                assert!((f64::from(found) - expected).abs() <= 1e-6 * expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The neighborhood graph: every point linked with its nearest neighbors, in both directions.
+//!
+//! What: symmetric union of the neighbor lists, Euclidean edge weights. Separate components are
+//! joined by the closest pair of points of every two components, so no distance is infinite.
+//! Reference: Tenenbaum et al. 2000 (Isomap); joining as scikit-learn's Isomap does it.
+//! Checked against: hand-drawn graphs below; scikit-learn and SciPy in geodesic.rs.
+
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+
+use super::{Neighbors, squared_distance};
+use crate::numerics::Points;
+
+/// A connected graph with a positive or zero length on every edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Edges of node `i` are `edges[offsets[i]..offsets[i + 1]]`.
+    offsets: Vec<usize>,
+    edges: Vec<(u32, f64)>,
+    components_joined: usize,
+}
+
+impl Graph {
+    /// Links every point with its neighbors, then joins what is still apart.
+    pub fn connect(points: &Points, neighbors: &Neighbors) -> Self {
+        let rows = neighbors.rows();
+        let mut links = Vec::new();
+        for from in 0..rows {
+            for &(to, length) in neighbors.row(from) {
+                links.push((from as u32, to, length));
+            }
+        }
+        let components = components(rows, &links);
+        links.extend(bridges(points, &components));
+        Self {
+            components_joined: components.len(),
+            ..Self::from_links(rows, &links)
+        }
+    }
+
+    /// Makes the graph that has each link in both directions, and none of them twice.
+    fn from_links(rows: usize, links: &[(u32, u32, f64)]) -> Self {
+        let mut both: Vec<(u32, u32, f64)> = links
+            .iter()
+            .flat_map(|&(a, b, length)| [(a, b, length), (b, a, length)])
+            .collect();
+        both.sort_unstable_by_key(|&(from, to, _)| (from, to));
+        both.dedup_by_key(|&mut (from, to, _)| (from, to));
+        let mut offsets = vec![0; rows + 1];
+        for &(from, _, _) in &both {
+            offsets[from as usize + 1] += 1;
+        }
+        for row in 0..rows {
+            offsets[row + 1] += offsets[row];
+        }
+        let edges = both
+            .into_iter()
+            .map(|(_, to, length)| (to, length))
+            .collect();
+        Self {
+            offsets,
+            edges,
+            components_joined: 1,
+        }
+    }
+
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Returns the nodes linked with `node` and the lengths of the links.
+    pub fn edges(&self, node: usize) -> &[(u32, f64)] {
+        &self.edges[self.offsets[node]..self.offsets[node + 1]]
+    }
+
+    /// Returns how many separate components the neighbor links alone left; 1 if none was apart.
+    pub const fn components_joined(&self) -> usize {
+        self.components_joined
+    }
+}
+
+/// Returns the members of each connected component, ordered by their lowest member.
+fn components(rows: usize, links: &[(u32, u32, f64)]) -> Vec<Vec<u32>> {
+    let mut parents: Vec<u32> = (0..rows as u32).collect();
+    for &(a, b, _) in links {
+        let (a, b) = (root(&mut parents, a), root(&mut parents, b));
+        parents[a.max(b) as usize] = a.min(b);
+    }
+    let mut members = vec![Vec::new(); rows];
+    for node in 0..rows as u32 {
+        members[root(&mut parents, node) as usize].push(node);
+    }
+    members.retain(|component| !component.is_empty());
+    members
+}
+
+fn root(parents: &mut [u32], mut node: u32) -> u32 {
+    while parents[node as usize] != node {
+        let grandparent = parents[parents[node as usize] as usize];
+        parents[node as usize] = grandparent;
+        node = grandparent;
+    }
+    node
+}
+
+/// Returns the closest pair of points of every two components.
+fn bridges(points: &Points, components: &[Vec<u32>]) -> Vec<(u32, u32, f64)> {
+    let mut found = Vec::new();
+    for (index, left) in components.iter().enumerate() {
+        for right in &components[index + 1..] {
+            found.extend(closest_pair(points, left, right));
+        }
+    }
+    found
+}
+
+fn closest_pair(points: &Points, left: &[u32], right: &[u32]) -> Option<(u32, u32, f64)> {
+    let nearest_from = |&from: &u32| {
+        let place = points.row(from as usize);
+        let squared = |&to: &u32| (from, to, squared_distance(place, points.row(to as usize)));
+        right.iter().map(squared).min_by(nearer)
+    };
+    let pair = left.par_iter().filter_map(nearest_from).min_by(nearer)?;
+    Some((pair.0, pair.1, pair.2.sqrt()))
+}
+
+/// Orders pairs by distance, then by indices, so that the result is unique.
+fn nearer(a: &(u32, u32, f64), b: &(u32, u32, f64)) -> std::cmp::Ordering {
+    a.2.total_cmp(&b.2).then((a.0, a.1).cmp(&(b.0, b.1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(coordinates: &[f32], neighbors: usize) -> Graph {
+        let points = Points::new(coordinates.len(), 1, coordinates.to_vec()).unwrap();
+        Graph::connect(&points, &Neighbors::of(&points, neighbors).unwrap())
+    }
+
+    #[test]
+    fn a_link_found_from_one_side_goes_both_ways() {
+        // The nearest of 3 is 1, but the nearest of 1 is 0.
+        let graph = graph(&[0.0, 1.0, 3.0], 1);
+        assert_eq!(graph.edges(1), [(0, 1.0), (2, 2.0)]);
+        assert_eq!(graph.edges(2), [(1, 2.0)]);
+        assert_eq!(graph.components_joined(), 1);
+    }
+
+    #[test]
+    fn separate_components_are_joined_by_their_closest_points() {
+        let graph = graph(&[0.0, 1.0, 10.0, 11.0], 1);
+        assert_eq!(graph.components_joined(), 2);
+        assert_eq!(graph.edges(1), [(0, 1.0), (2, 9.0)]);
+        assert_eq!(graph.edges(0), [(1, 1.0)]);
+    }
+
+    #[test]
+    fn three_components_get_a_bridge_between_every_two() {
+        let graph = graph(&[0.0, 1.0, 10.0, 11.0, 30.0, 31.0], 1);
+        assert_eq!(graph.components_joined(), 3);
+        assert_eq!(graph.edges(4), [(1, 29.0), (3, 19.0), (5, 1.0)]);
+    }
+}

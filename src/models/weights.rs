@@ -1,0 +1,259 @@
+//! Named weights: out of a module, into a module, and to and from safetensors bytes.
+//!
+//! Names are the paths of fields (`encoder.convolutions.0.weight`), shapes are PyTorch's. Bytes
+//! depend on nothing but names, shapes and values, and any safetensors reader can open them.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Tensor, TensorData};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use thiserror::Error;
+
+/// Says why weights cannot be read or do not fit a model.
+#[derive(Debug, Error)]
+pub enum WeightsError {
+    /// The bytes are not a safetensors file.
+    #[error("the weights are not a readable safetensors file")]
+    Format(#[from] safetensors::SafeTensorError),
+    /// An array holds something other than 32-bit floats.
+    #[error("array `{name}` holds {found:?}, expected F32")]
+    ElementType {
+        /// Name of the array.
+        name: String,
+        /// What it holds.
+        found: Dtype,
+    },
+    /// The model has a weight that the file lacks.
+    #[error("the model needs an array `{name}`, which is missing")]
+    Missing {
+        /// Name of the weight.
+        name: String,
+    },
+    /// The file has an array that the model lacks.
+    #[error("the model has no use for array `{name}`")]
+    Unused {
+        /// Name of the array.
+        name: String,
+    },
+    /// An array has another shape than the model's weight.
+    #[error("array `{name}` has shape {found:?}, expected {expected:?}")]
+    Shape {
+        /// Name of the array.
+        name: String,
+        /// Shape in the model.
+        expected: Vec<usize>,
+        /// Shape in the file.
+        found: Vec<usize>,
+    },
+}
+
+/// One array of weights, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightArray {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    /// Values, last axis fastest.
+    pub values: Vec<f32>,
+}
+
+/// All weights of a model, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weights(pub BTreeMap<String, WeightArray>);
+
+impl Weights {
+    /// Reads the weights out of a module.
+    pub fn of<M: Module>(module: &M) -> Self {
+        let mut reader = Reader {
+            path: Vec::new(),
+            found: Self::default(),
+        };
+        module.visit(&mut reader);
+        reader.found
+    }
+
+    /// Returns the module with these weights in place of its own.
+    pub fn load_into<M: Module>(&self, module: M) -> Result<M, WeightsError> {
+        let mut writer = Writer {
+            path: Vec::new(),
+            left: self.0.clone(),
+            problem: None,
+        };
+        let module = module.map(&mut writer);
+        if let Some(problem) = writer.problem {
+            return Err(problem);
+        }
+        match writer.left.into_keys().next() {
+            Some(name) => Err(WeightsError::Unused { name }),
+            None => Ok(module),
+        }
+    }
+
+    /// Returns the weights as the bytes of a safetensors file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, WeightsError> {
+        let raw: Vec<(&String, &WeightArray, Vec<u8>)> = self
+            .0
+            .iter()
+            .map(|(name, array)| {
+                let bytes = array
+                    .values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect();
+                (name, array, bytes)
+            })
+            .collect();
+        let mut views = Vec::with_capacity(raw.len());
+        for (name, array, bytes) in &raw {
+            views.push((
+                name,
+                TensorView::new(Dtype::F32, array.shape.clone(), bytes)?,
+            ));
+        }
+        Ok(safetensors::serialize(views, None)?)
+    }
+
+    /// Reads the bytes of a safetensors file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, WeightsError> {
+        let file = SafeTensors::deserialize(bytes)?;
+        let mut weights = Self::default();
+        for (name, view) in file.iter() {
+            if view.dtype() != Dtype::F32 {
+                return Err(WeightsError::ElementType {
+                    name: name.into(),
+                    found: view.dtype(),
+                });
+            }
+            let (chunks, _) = view.data().as_chunks::<4>();
+            let values = chunks
+                .iter()
+                .map(|&chunk| f32::from_le_bytes(chunk))
+                .collect();
+            let shape = view.shape().to_vec();
+            weights.0.insert(name.into(), WeightArray { shape, values });
+        }
+        Ok(weights)
+    }
+}
+
+/// Collects the weights of a module.
+struct Reader {
+    path: Vec<String>,
+    found: Weights,
+}
+
+impl ModuleVisitor for Reader {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.into());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let data = param.val().into_data();
+        let shape = data.shape().to_vec();
+        let values = data.iter::<f32>().collect();
+        self.found
+            .0
+            .insert(self.path.join("."), WeightArray { shape, values });
+    }
+}
+
+/// Replaces the weights of a module.
+struct Writer {
+    path: Vec<String>,
+    left: BTreeMap<String, WeightArray>,
+    problem: Option<WeightsError>,
+}
+
+impl ModuleMapper for Writer {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.into());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let name = self.path.join(".");
+        let expected = param.dims().to_vec();
+        let problem = match self.left.remove(&name) {
+            Some(array) if array.shape == expected => {
+                let device = param.device();
+                let data = TensorData::new(array.values, array.shape);
+                return param.map(|old| {
+                    Tensor::from_data(data, &device).set_require_grad(old.is_require_grad())
+                });
+            }
+            Some(array) => WeightsError::Shape {
+                name,
+                expected,
+                found: array.shape,
+            },
+            None => WeightsError::Missing { name },
+        };
+        self.problem.get_or_insert(problem);
+        param
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{DeviceName, open};
+    use crate::models::Objective;
+    use crate::models::reference::Reference;
+
+    fn weights() -> Weights {
+        let device = open(DeviceName::Cpu).unwrap();
+        Weights::of(&Reference::load().model(Objective::Full, 1.0, &device))
+    }
+
+    fn problem(change: impl FnOnce(&mut BTreeMap<String, WeightArray>)) -> String {
+        let device = open(DeviceName::Cpu).unwrap();
+        let mut weights = weights();
+        change(&mut weights.0);
+        let model = Reference::load().model(Objective::Full, 1.0, &device);
+        weights.load_into(model).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn bytes_are_read_back_and_always_the_same() {
+        let weights = weights();
+        let bytes = weights.to_bytes().unwrap();
+        assert_eq!(Weights::from_bytes(&bytes).unwrap(), weights);
+        assert_eq!(weights.to_bytes().unwrap(), bytes);
+    }
+
+    #[test]
+    fn weights_that_do_not_fit_are_refused_by_name() {
+        let name = "encoder.to_latent.bias";
+        assert_eq!(
+            problem(|arrays| drop(arrays.remove(name))),
+            "the model needs an array `encoder.to_latent.bias`, which is missing"
+        );
+        assert_eq!(
+            problem(|arrays| arrays.get_mut(name).unwrap().shape = vec![1, 3]),
+            "array `encoder.to_latent.bias` has shape [1, 3], expected [3]"
+        );
+        let extra = WeightArray {
+            shape: vec![0],
+            values: Vec::new(),
+        };
+        assert_eq!(
+            problem(|arrays| drop(arrays.insert("z".into(), extra))),
+            "the model has no use for array `z`"
+        );
+    }
+
+    #[test]
+    fn other_bytes_are_not_taken_for_weights() {
+        assert!(matches!(
+            Weights::from_bytes(b"hello"),
+            Err(WeightsError::Format(_))
+        ));
+    }
+}

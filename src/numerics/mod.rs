@@ -1,0 +1,10 @@
+//! Plain numeric building blocks: validated numbers, random streams and point tables.
+//!
+//! Nothing here knows images, networks or pipelines, and nothing here needs a tensor library.
+
+pub mod points;
+pub mod rng;
+pub mod units;
+
+pub use points::Points;
+pub use rng::Seed;

@@ -1,0 +1,303 @@
+//! A table as LaTeX with booktabs, for `\input` into any document.
+//!
+//! Needs `\usepackage{booktabs}` and nothing else. All text of the declaration is plain text:
+//! special characters are escaped, and the few symbols that captions need (τ, ±, ≤ and their
+//! like) become math, so that the file compiles with every engine and input encoding.
+
+use std::fmt::Write as _;
+
+use crate::report::grid::{Entry, Grid, Line};
+use crate::report::table::Table;
+
+/// Renders a table as a floating `table` environment.
+pub fn render(table: &Table) -> String {
+    let grid = Grid::of(table);
+    let alignment = "l".repeat(grid.stub.len()) + &"r".repeat(grid.columns.len());
+    let mut lines = vec![
+        r"\begin{table}[htbp]".to_owned(),
+        r"  \centering".to_owned(),
+        format!(r"  \caption{{{}}}", escape(&table.caption)),
+        format!(r"  \label{{tab:{}}}", slug(&table.label)),
+        format!(r"  \begin{{tabular}}{{{alignment}}}"),
+        r"    \toprule".to_owned(),
+    ];
+    lines.extend(header(&grid));
+    lines.push(r"    \midrule".to_owned());
+    for line in &grid.lines {
+        if line.opens_group {
+            lines.push(r"    \addlinespace".to_owned());
+        }
+        lines.push(body(line));
+    }
+    lines.push(r"    \bottomrule".to_owned());
+    lines.push(r"  \end{tabular}".to_owned());
+    if let Some(note) = &grid.note {
+        lines.push(format!(
+            r"  \par\smallskip{{\footnotesize {}}}",
+            escape(note)
+        ));
+    }
+    lines.push(r"\end{table}".to_owned());
+    lines.join("\n") + "\n"
+}
+
+/// Makes any text safe to set in LaTeX: specials escaped, known symbols as math.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => escaped.push_str(r"\textbackslash{}"),
+            '~' => escaped.push_str(r"\textasciitilde{}"),
+            '^' => escaped.push_str(r"\textasciicircum{}"),
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            // In LaTeX's default font encoding these three would print as other glyphs.
+            '<' => escaped.push_str(r"\textless{}"),
+            '>' => escaped.push_str(r"\textgreater{}"),
+            '|' => escaped.push_str(r"\textbar{}"),
+            '–' => escaped.push_str("--"),
+            '—' => escaped.push_str("---"),
+            '\u{a0}' => escaped.push(' '),
+            c if c.is_control() => escaped.push(' '),
+            c => match math_command(c) {
+                Some(command) => {
+                    let _ = write!(escaped, r"$\{command}$");
+                }
+                None => escaped.push(c),
+            },
+        }
+    }
+    escaped
+}
+
+const fn math_command(symbol: char) -> Option<&'static str> {
+    Some(match symbol {
+        '±' => "pm",
+        '×' => "times",
+        '·' => "cdot",
+        '≤' => "leq",
+        '≥' => "geq",
+        '≈' => "approx",
+        '∞' => "infty",
+        '→' => "to",
+        'α' => "alpha",
+        'β' => "beta",
+        'γ' => "gamma",
+        'δ' => "delta",
+        'ε' => "varepsilon",
+        'λ' => "lambda",
+        'μ' | 'µ' => "mu",
+        'ρ' => "rho",
+        'σ' => "sigma",
+        'τ' => "tau",
+        'φ' => "varphi",
+        'ℓ' => "ell",
+        _ => return None,
+    })
+}
+
+/// Turns a paper's label into a reference key: `Table 1` becomes `table-1`.
+fn slug(label: &str) -> String {
+    let lower = label.to_lowercase();
+    let words = lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
+}
+
+fn row(cells: &[String]) -> String {
+    let cells = cells.join(" & ");
+    // After a rule or a line end, LaTeX would read `[` and `*` as the start of an option.
+    let guard = if cells.starts_with(['[', '*']) {
+        "{}"
+    } else {
+        ""
+    };
+    format!(r"    {guard}{cells} \\")
+}
+
+fn header(grid: &Grid) -> Vec<String> {
+    let depth = grid.columns.iter().map(Vec::len).max().unwrap_or_default();
+    let mut lines = Vec::new();
+    for level in 0..depth.saturating_sub(1) {
+        let mut cells = vec![String::new(); grid.stub.len()];
+        let mut rules = Vec::new();
+        let mut first = grid.stub.len() + 1;
+        for group in grid.columns.chunk_by(|a, b| a[..=level] == b[..=level]) {
+            let last = first + group.len() - 1;
+            let title = escape(&group[0][level]);
+            cells.push(format!(r"\multicolumn{{{}}}{{c}}{{{title}}}", group.len()));
+            rules.push(format!(r"\cmidrule(lr){{{first}-{last}}}"));
+            first = last + 1;
+        }
+        lines.push(row(&cells));
+        lines.push(format!("    {}", rules.join(" ")));
+    }
+    let innermost = grid.columns.iter().filter_map(|path| path.last());
+    let cells: Vec<String> = grid
+        .stub
+        .iter()
+        .chain(innermost)
+        .map(|text| escape(text))
+        .collect();
+    lines.push(row(&cells));
+    lines
+}
+
+fn body(line: &Line) -> String {
+    let entry = |entry: &Entry| {
+        let text = entry.text(r"$\pm$", "--");
+        match text.strip_suffix(')') {
+            // Let the parenthesis hang, so that digits line up with those above.
+            Some(open) => format!(r"{open}\rlap{{)}}"),
+            None if entry.is_best() => format!(r"\textbf{{{text}}}"),
+            None => text,
+        }
+    };
+    let stub = line.stub.iter().map(|label| escape(label));
+    row(&stub
+        .chain(line.entries.iter().map(entry))
+        .collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+
+    use super::*;
+    use crate::report::record::tests::record;
+    use crate::report::tabulate::tabulate;
+    use crate::report::tabulate::tests::{spec, tall, wide};
+
+    #[test]
+    fn a_wide_table_sets_published_numbers_below_in_parentheses() {
+        insta::assert_snapshot!(render(&wide()), @r"
+        \begin{table}[htbp]
+          \centering
+          \caption{Estimated dimension, $\tau$ = 99\%}
+          \label{tab:table-1}
+          \begin{tabular}{lrrr}
+            \toprule
+            Data set & PCAE & H\&E & irmae \\
+            \midrule
+            sprites & \textbf{4.00 $\pm$ 0.00} & 7.50 $\pm$ 0.50 & 6.00 $\pm$ 0.00 \\
+            (published) & (4.00 $\pm$ 0.00\rlap{)} &  &  \\
+            3D\_shapes & \textbf{5.00 $\pm$ 0.00} & 6.00 & -- \\
+            (published) &  & (6.20 $\pm$ 0.40\rlap{)} &  \\
+            \bottomrule
+          \end{tabular}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 1 to 2).}
+        \end{table}
+        ");
+    }
+
+    #[test]
+    fn a_narrow_table_gives_published_numbers_their_own_column() {
+        insta::assert_snapshot!(render(&tall()), @r"
+        \begin{table}[htbp]
+          \centering
+          \caption{Dimension}
+          \label{tab:table-2}
+          \begin{tabular}{lrr}
+            \toprule
+            Model & Dimension & Dimension (published) \\
+            \midrule
+            pcae & \textbf{4.00 $\pm$ 0.00} & 4.00 $\pm$ 0.00 \\
+            hae & 7.50 $\pm$ 0.50 & 7.40 \\
+            irmae & 6.00 $\pm$ 0.00 &  \\
+            \bottomrule
+          \end{tabular}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 2).}
+        \end{table}
+        ");
+    }
+
+    #[test]
+    fn several_values_under_column_labels_get_a_spanning_header() {
+        let text = r#"(caption: "c", label: "l", rows: ["set", "tau"], columns: ["model"],
+            values: [Value(field: "x", title: "X"), Value(field: "y", title: "Y", digits: 0)])"#;
+        let at = |set, tau, model| {
+            let labels = [("set", set), ("tau", tau), ("model", model)];
+            record(&labels, &[("x", 1.0), ("y", 2.0)])
+        };
+        let records = [
+            at("a", "1", "p"),
+            at("a", "1", "q"),
+            at("a", "2", "p"),
+            at("b", "1", "q"),
+        ];
+        insta::assert_snapshot!(render(&tabulate(&spec(text), &records).unwrap()), @r"
+        \begin{table}[htbp]
+          \centering
+          \caption{c}
+          \label{tab:l}
+          \begin{tabular}{llrrrr}
+            \toprule
+             &  & \multicolumn{2}{c}{p} & \multicolumn{2}{c}{q} \\
+            \cmidrule(lr){3-4} \cmidrule(lr){5-6}
+            set & tau & X & Y & X & Y \\
+            \midrule
+            a & 1 & 1.00 & 2 & 1.00 & 2 \\
+             & 2 & 1.00 & 2 & -- & -- \\
+            \addlinespace
+            b & 1 & -- & -- & 1.00 & 2 \\
+            \bottomrule
+          \end{tabular}
+        \end{table}
+        ");
+    }
+
+    #[test]
+    fn a_row_that_starts_like_an_option_is_guarded() {
+        assert_eq!(
+            row(&["[a]".to_owned(), "1".to_owned()]),
+            r"    {}[a] & 1 \\"
+        );
+        assert_eq!(row(&["a".to_owned()]), r"    a \\");
+    }
+
+    #[test]
+    fn every_special_character_is_escaped() {
+        assert_eq!(
+            escape(r"50% of $x_1 & {y}# a~b^c \d <|> τ ± –"),
+            concat!(
+                r"50\% of \$x\_1 \& \{y\}\# a\textasciitilde{}b\textasciicircum{}c ",
+                r"\textbackslash{}d \textless{}\textbar{}\textgreater{} $\tau$ $\pm$ --"
+            )
+        );
+    }
+
+    /// Removes everything `escape` may produce for a special character or symbol.
+    fn without_escapes(escaped: &str) -> String {
+        let words = ["textbackslash", "textasciitilde", "textasciicircum"];
+        let words = words
+            .into_iter()
+            .chain(["textless", "textgreater", "textbar"]);
+        let mut rest = words.fold(escaped.to_owned(), |rest, word| {
+            rest.replace(&format!("\\{word}{{}}"), "")
+        });
+        for symbol in "±×·≤≥≈∞→αβγδελμρστφℓ".chars() {
+            rest = rest.replace(&format!("$\\{}$", math_command(symbol).unwrap()), "");
+        }
+        for special in ["&", "%", "$", "#", "_", "{", "}"] {
+            rest = rest.replace(&format!("\\{special}"), "");
+        }
+        rest
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_leaves_a_special_character_unescaped(text in any::<String>()) {
+            let rest = without_escapes(&escape(&text));
+            assert!(!rest.contains(['\\', '{', '}', '$', '&', '#', '^', '_', '~', '%']), "{rest}");
+        }
+
+        #[test]
+        fn dense_special_characters_are_escaped_too(text in r"[\\{}$&#^_~%a<|>±τ]{0,24}") {
+            let rest = without_escapes(&escape(&text));
+            assert!(rest.chars().all(|c| c == 'a'), "{rest}");
+        }
+    }
+}

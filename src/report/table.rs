@@ -1,0 +1,256 @@
+//! One generic table: what a pipeline file declares, and the plain data it becomes.
+//!
+//! Which axes make the rows, which spread across the columns and which are averaged over is
+//! all in the [`TableSpec`]; no table of any paper is written in Rust. A [`Table`] holds
+//! numbers and titles only; `tabulate.rs` fills it, the format files print it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::numerics::units::{Finite, NonNegativeF64};
+use crate::report::axes::{AxisError, quoted};
+use crate::report::cell::Cell;
+use crate::report::frame::{FrameError, Spread};
+
+/// A table as declared in a pipeline file.
+///
+/// ```ron
+/// (caption: "Estimated dimension", label: "Table 1", rows: ["model"], over: ["seed"],
+///  values: [Value(field: "dimension", title: "Dimension", best: Closest(4.0),
+///                 published: {"pcae": (4.00, 0.00)})],
+///  titles: {"pcae": "PCAE", "model": "Model"})
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSpec {
+    /// What the table shows, as plain text.
+    pub caption: String,
+    /// What the table is called in the paper, such as `Table 1`.
+    pub label: String,
+    /// Axes whose labels make the rows.
+    pub rows: Vec<String>,
+    /// Axes spread across the columns.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// Axes averaged over.
+    #[serde(default)]
+    pub over: Vec<String>,
+    /// The values shown, side by side.
+    pub values: Vec<ValueSpec>,
+    /// Axes along which cells compete for best; when empty, the column axes or else the rows.
+    #[serde(default)]
+    pub compare: Vec<String>,
+    /// Display names of axes and of their labels.
+    #[serde(default)]
+    pub titles: BTreeMap<String, String>,
+    /// Divisor of the standard deviation.
+    #[serde(default)]
+    pub spread: Spread,
+}
+
+/// One value of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename = "Value")]
+pub struct ValueSpec {
+    /// Name of the value in the records.
+    pub field: String,
+    /// Title of its column.
+    pub title: String,
+    /// Decimals shown.
+    #[serde(default = "two_digits")]
+    pub digits: usize,
+    /// Which mean is marked as best.
+    #[serde(default)]
+    pub best: Best,
+    /// Published numbers, keyed by row labels and then column labels joined with `/`.
+    #[serde(default)]
+    pub published: BTreeMap<String, Published>,
+}
+
+const fn two_digits() -> usize {
+    2
+}
+
+/// Which of the competing means is best.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Best {
+    /// Marks nothing.
+    #[default]
+    None,
+    /// The largest mean.
+    Highest,
+    /// The smallest mean.
+    Lowest,
+    /// The mean nearest to a known truth.
+    Closest(Finite),
+}
+
+/// A published mean with its spread, written `(4.00, 0.49)`, or `(4.00, None)` without one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    from = "(Finite, Option<NonNegativeF64>)",
+    into = "(Finite, Option<NonNegativeF64>)"
+)]
+pub struct Published {
+    /// The published mean.
+    pub mean: Finite,
+    /// The published spread, as printed; some papers print a variance here.
+    pub spread: Option<NonNegativeF64>,
+}
+
+impl From<(Finite, Option<NonNegativeF64>)> for Published {
+    fn from((mean, spread): (Finite, Option<NonNegativeF64>)) -> Self {
+        Self { mean, spread }
+    }
+}
+
+impl From<Published> for (Finite, Option<NonNegativeF64>) {
+    fn from(published: Published) -> Self {
+        (published.mean, published.spread)
+    }
+}
+
+/// A name in the records together with how it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Titled {
+    /// The axis or label as the records have it.
+    pub name: String,
+    /// How it is shown.
+    pub title: String,
+}
+
+/// One column of numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableColumn {
+    /// Label on each column axis.
+    pub labels: Vec<Titled>,
+    /// The value shown: its name in the records and its title.
+    pub value: Titled,
+    /// Decimals shown.
+    pub digits: usize,
+}
+
+/// One row: its label on each row axis and one cell per column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableRow {
+    /// Label on each row axis.
+    pub labels: Vec<Titled>,
+    /// One cell per column of the table.
+    pub cells: Vec<Cell>,
+}
+
+/// A finished table: numbers and titles, no format.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// What the table shows.
+    pub caption: String,
+    /// What the table is called in the paper.
+    pub label: String,
+    /// The axes whose labels make the rows.
+    pub row_axes: Vec<Titled>,
+    /// The axes spread across the columns.
+    pub column_axes: Vec<Titled>,
+    /// The axes averaged over.
+    pub over: Vec<Titled>,
+    /// Divisor of the standard deviations.
+    pub spread: Spread,
+    /// The columns, left to right.
+    pub columns: Vec<TableColumn>,
+    /// The rows, top to bottom.
+    pub rows: Vec<TableRow>,
+}
+
+/// Says why a declaration and its records do not make a table.
+#[derive(Debug, Error)]
+pub enum TableError {
+    /// The records cannot be joined or averaged.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// An axis is misnamed, forgotten or used twice.
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    /// The declaration names no row axis.
+    #[error("`rows` is empty, expected at least one axis")]
+    NoRows,
+    /// The declaration names no value.
+    #[error("`values` is empty, expected at least one `Value(field: ..., title: ...)`")]
+    NoValues,
+    /// A value is declared twice.
+    #[error("the value `{field}` is declared twice")]
+    ValueTwice {
+        /// The repeated field.
+        field: String,
+    },
+    /// Cells are to compete along an axis that the table does not show.
+    #[error("`compare` names `{axis}`, expected one of {}", quoted(known))]
+    UnknownComparison {
+        /// The axis asked for.
+        axis: String,
+        /// The axes the table shows.
+        known: Vec<String>,
+    },
+    /// A published number belongs to no cell.
+    #[error(
+        "`{field}` has a published number for `{key}`, expected one of {}",
+        quoted(known)
+    )]
+    UnknownPublished {
+        /// The value it was given for.
+        field: String,
+        /// The key that matches nothing.
+        key: String,
+        /// The keys of the cells that exist.
+        known: Vec<String>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use ron::extensions::Extensions;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<TableSpec, String> {
+        ron::Options::default()
+            .with_default_extension(Extensions::UNWRAP_VARIANT_NEWTYPES | Extensions::IMPLICIT_SOME)
+            .from_str(text)
+            .map_err(|error| error.code.to_string())
+    }
+
+    #[test]
+    fn a_declaration_reads_with_its_defaults() {
+        let spec = parse(
+            r#"(caption: "c", label: "Table 1", rows: ["model"], over: ["seed"],
+                values: [Value(field: "dimension", title: "Dimension", best: Closest(4.0),
+                               published: {"pcae": (4.00, 0.00), "hae": (7.4, None)})])"#,
+        )
+        .unwrap();
+        assert_eq!(spec.spread, Spread::Population);
+        assert!(spec.columns.is_empty() && spec.compare.is_empty());
+        let value = &spec.values[0];
+        assert_eq!(value.digits, 2);
+        assert_eq!(value.best, Best::Closest(Finite::new(4.0).unwrap()));
+        assert_eq!(
+            value.published["pcae"].spread.map(NonNegativeF64::get),
+            Some(0.0)
+        );
+        assert_eq!(value.published["hae"].spread, None);
+    }
+
+    #[test]
+    fn a_misspelled_field_and_a_negative_spread_are_refused() {
+        let error = parse(r#"(caption: "c", label: "l", row: ["model"], values: [])"#).unwrap_err();
+        assert!(error.contains("row"), "{error}");
+        let error = parse(
+            r#"(caption: "c", label: "l", rows: ["model"], values: [
+                Value(field: "x", title: "X", published: {"a": (1.0, -2.0)})])"#,
+        )
+        .unwrap_err();
+        assert!(
+            error.contains("expected a finite number of at least 0, found -2"),
+            "{error}"
+        );
+    }
+}

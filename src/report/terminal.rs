@@ -1,0 +1,177 @@
+//! A table for the terminal: aligned columns, ruled like its LaTeX twin, no color.
+//!
+//! Best values carry a star, so they can be told apart without color or bold type. Columns are
+//! aligned by display width: combining marks count nothing, wide East Asian characters two.
+
+use crate::report::grid::{Entry, Grid, PublishedPlace};
+use crate::report::table::Table;
+
+const GAP: &str = "   ";
+
+/// Renders a table with its label and caption above and its note below.
+pub fn render(table: &Table) -> String {
+    let grid = Grid::of(table);
+    let tailed: Vec<bool> = (0..grid.columns.len())
+        .map(|column| {
+            grid.lines
+                .iter()
+                .any(|line| tail(&line.entries[column]).is_some())
+        })
+        .collect();
+    let titles = grid.columns.iter().zip(&tailed);
+    let titles = titles.map(|(path, tailed)| path.join(" / ") + if *tailed { " " } else { "" });
+    let header: Vec<String> = grid.stub.iter().cloned().chain(titles).collect();
+    let body: Vec<Vec<String>> = grid
+        .lines
+        .iter()
+        .map(|line| {
+            let entries = line.entries.iter().zip(&tailed);
+            let entries = entries.map(|(entry, tailed)| text(entry, *tailed));
+            line.stub.iter().cloned().chain(entries).collect()
+        })
+        .collect();
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| {
+            let cells = body.iter().map(|line| width(&line[column]));
+            cells.fold(width(&header[column]), usize::max)
+        })
+        .collect();
+
+    let align = |cells: &[String]| aligned(cells, &widths, grid.stub.len());
+    let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
+    let mut lines = vec![
+        format!("{}. {}", table.label, table.caption),
+        "━".repeat(total),
+        align(&header),
+        "─".repeat(total),
+    ];
+    for (line, cells) in grid.lines.iter().zip(&body) {
+        if line.opens_group {
+            lines.push(String::new());
+        }
+        lines.push(align(cells));
+    }
+    lines.push("━".repeat(total));
+    lines.extend(grid.note);
+    if grid
+        .lines
+        .iter()
+        .flat_map(|line| &line.entries)
+        .any(Entry::is_best)
+    {
+        lines.push("* best".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns what stands after the last digit of an entry: a star or a closing parenthesis.
+const fn tail(entry: &Entry) -> Option<char> {
+    match entry {
+        Entry::Measured { best: true, .. } => Some('*'),
+        Entry::Published {
+            place: PublishedPlace::Below,
+            ..
+        } => Some(')'),
+        _ => None,
+    }
+}
+
+/// Writes an entry; where others in its column have a tail it gets a blank, so digits line up.
+fn text(entry: &Entry, tailed: bool) -> String {
+    let text = entry.text("±", "–");
+    match tail(entry) {
+        Some('*') => text + "*",
+        None if tailed => text + " ",
+        _ => text,
+    }
+}
+
+fn aligned(cells: &[String], widths: &[usize], left: usize) -> String {
+    let padded = cells
+        .iter()
+        .zip(widths)
+        .enumerate()
+        .map(|(index, (cell, full))| {
+            let blank = " ".repeat(full - width(cell));
+            if index < left {
+                format!("{cell}{blank}")
+            } else {
+                format!("{blank}{cell}")
+            }
+        });
+    padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+}
+
+/// Counts the terminal columns a text takes.
+fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    match c {
+        // Combining marks, zero-width characters and variation selectors.
+        '\u{300}'..='\u{36f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{20d0}'..='\u{20ff}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' => 0,
+        // Hangul, CJK, kana, full-width forms and emoji.
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        c if c.is_control() => 0,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tabulate::tests::{tall, wide};
+
+    #[test]
+    fn a_wide_table_lines_up() {
+        insta::assert_snapshot!(render(&wide()), @"
+        Table 1. Estimated dimension, τ = 99%
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Data set              PCAE             H&E          irmae
+        ─────────────────────────────────────────────────────────
+        sprites        4.00 ± 0.00*    7.50 ± 0.50    6.00 ± 0.00
+        (published)   (4.00 ± 0.00)
+        3D_shapes      5.00 ± 0.00*           6.00              –
+        (published)                   (6.20 ± 0.40)
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Mean ± population standard deviation over seed (n = 1 to 2).
+        * best
+        ");
+    }
+
+    #[test]
+    fn a_narrow_table_lines_up() {
+        insta::assert_snapshot!(render(&tall()), @"
+        Table 2. Dimension
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Model     Dimension    Dimension (published)
+        ────────────────────────────────────────────
+        pcae    4.00 ± 0.00*             4.00 ± 0.00
+        hae     7.50 ± 0.50                     7.40
+        irmae   6.00 ± 0.00
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Mean ± population standard deviation over seed (n = 2).
+        * best
+        ");
+    }
+
+    #[test]
+    fn width_counts_columns_not_bytes_or_characters() {
+        assert_eq!(width("4.00 ± 0.00"), 11);
+        assert_eq!(width("e\u{301}t"), 2);
+        assert_eq!(width("データ"), 6);
+    }
+}

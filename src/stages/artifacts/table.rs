@@ -1,0 +1,22 @@
+//! Tables: the numbers as `table.json`, and `table.tex`, `.md`, `.csv`, `.txt` made from them.
+
+use crate::engine::artifact::{
+    Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
+};
+use crate::report::{Table, csv, latex, markdown, terminal};
+
+impl Artifact for Table {
+    const KINDS: &'static [ArtifactKind] = &["table"];
+
+    fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
+        writer.write_json("table.json", self)?;
+        writer.write("table.tex", latex::render(self).as_bytes())?;
+        writer.write("table.md", markdown::render(self).as_bytes())?;
+        writer.write("table.csv", csv::render(self).as_bytes())?;
+        writer.write("table.txt", terminal::render(self).as_bytes())
+    }
+
+    fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
+        reader.read_json("table.json")
+    }
+}

@@ -1,0 +1,50 @@
+//! `Encode`: the codes that a trained model gives to images.
+//!
+//! ```ron
+//! "codes-{seed}": Encode(model: "train-{seed}", data: "test-images")
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::AnyImages;
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
+use crate::training::TrainedModel;
+
+/// Settings of an encoding stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encode {
+    /// The trained model.
+    pub model: StageRef<TrainedModel>,
+    /// The images to encode.
+    pub data: StageRef<AnyImages>,
+}
+
+impl Stage for Encode {
+    fn kind(&self) -> Kind {
+        Kind {
+            name: "Encode",
+            version: 1,
+        }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        vec![self.model.input("model"), self.data.input("data")]
+    }
+
+    fn output(&self) -> String {
+        "points".to_owned()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let model = context.load(&self.model)?;
+        let images = context.load(&self.data)?.0;
+        let codes = model.encode(&images, context.device().parse()?)?;
+        context.store(&codes)
+    }
+}

@@ -1,0 +1,55 @@
+//! `Geodesic`: distances along the neighbor graph of training images.
+//!
+//! ```ron
+//! "distances": Geodesic(data: "train-images", neighbors: 15)
+//! ```
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::TrainImages;
+use super::counter;
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Kind, Stage, StageRef};
+use crate::geometry::{Distances, GeodesicSpec, Rescale};
+
+/// Settings of a geodesic stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geodesic {
+    /// The images, compared pixel by pixel.
+    pub data: StageRef<TrainImages>,
+    /// Neighbors of each image in the graph.
+    pub neighbors: NonZeroUsize,
+    /// What distances are divided by.
+    #[serde(default)]
+    pub rescale: Rescale,
+}
+
+impl Stage for Geodesic {
+    fn kind(&self) -> Kind {
+        Kind {
+            name: "Geodesic",
+            version: 1,
+        }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        vec![self.data.input("data")]
+    }
+
+    fn output(&self) -> String {
+        "distances".to_owned()
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let points = context.load(&self.data)?.0.to_points();
+        let spec = GeodesicSpec {
+            neighbors: self.neighbors,
+            rescale: self.rescale,
+        };
+        let distances = Distances::geodesic(&points, &spec, &mut counter(context, "point"))?;
+        context.store(&distances)
+    }
+}

@@ -1,0 +1,99 @@
+//! The stage kinds that a pipeline file may use, and the only code that knows both halves.
+//!
+//! One file per kind: the settings as the user writes them, and a `run` that loads inputs, calls
+//! one function of the science side and stores one artifact. Wiring a kind in means three lines
+//! here: `mod`, variant, arm.
+
+mod artifacts;
+mod command;
+mod dataset;
+mod encode;
+mod estimate;
+mod figure;
+mod geodesic;
+mod score;
+mod table;
+mod train;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::events::Progress;
+use crate::engine::stage::{Each, Stage, StageSet};
+use crate::report::{Record, Values};
+
+pub use artifacts::{AnyImages, TrainImages};
+pub use command::{AnyFiles, Command};
+pub use dataset::Dataset;
+pub use encode::Encode;
+pub use estimate::Estimate;
+pub use figure::Figure;
+pub use geodesic::Geodesic;
+pub use score::{MetricSpec, Score};
+pub use table::Table;
+pub use train::Train;
+
+/// Every stage kind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum AnyStage {
+    /// Runs any program.
+    Command(Command),
+    /// Makes or loads images.
+    Dataset(Dataset),
+    /// Encodes images with a trained model.
+    Encode(Encode),
+    /// Estimates a dimension.
+    Estimate(Estimate),
+    /// Draws a figure.
+    Figure(Figure),
+    /// Measures distances along a neighbor graph.
+    Geodesic(Geodesic),
+    /// Measures a trained model.
+    Score(Score),
+    /// Makes a table.
+    Table(Table),
+    /// Trains a model.
+    Train(Train),
+}
+
+impl StageSet for AnyStage {
+    fn as_stage(&self) -> &dyn Stage {
+        match self {
+            Self::Command(stage) => stage,
+            Self::Dataset(stage) => stage,
+            Self::Encode(stage) => stage,
+            Self::Estimate(stage) => stage,
+            Self::Figure(stage) => stage,
+            Self::Geodesic(stage) => stage,
+            Self::Score(stage) => stage,
+            Self::Table(stage) => stage,
+            Self::Train(stage) => stage,
+        }
+    }
+}
+
+/// Returns a callback that passes counts on as progress.
+fn counter<'a>(context: &'a mut RunContext, unit: &'a str) -> impl FnMut(u64, u64) + 'a {
+    move |done, total| {
+        context.progress(Progress {
+            done,
+            total,
+            unit: unit.to_owned(),
+            note: String::new(),
+        });
+    }
+}
+
+/// Loads families of records with the labels of the stages that made them.
+fn labeled_records(
+    context: &RunContext,
+    families: &[Each<Values>],
+) -> Result<Vec<Record>, StageError> {
+    let mut records = Vec::new();
+    for family in families {
+        for (labels, values) in context.load_each(family)? {
+            records.push(Record::new(labels, values)?);
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,87 @@
+//! A small training for the tests of this folder.
+
+use super::{Checkpointing, Fit, Flow, Progress, TrainSpec, TrainingData, fit};
+use crate::data::{DatasetSpec, Images, Split};
+use crate::device::DeviceName;
+use crate::geometry::{Distances, GeodesicSpec};
+use crate::models::ModelSpec;
+
+/// Returns the options with which pipelines are read.
+pub(super) fn options() -> ron::Options {
+    ron::Options::default()
+        .with_default_extension(ron::extensions::Extensions::UNWRAP_VARIANT_NEWTYPES)
+        .with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME)
+}
+
+/// Eleven steps in epochs of four whose last batch is smaller, with two updates of gamma.
+pub(super) struct Lab {
+    pub(super) model: ModelSpec,
+    pub(super) spec: TrainSpec,
+    pub(super) images: Images,
+    distances: Distances,
+}
+
+impl Lab {
+    pub(super) fn new() -> Self {
+        let data = "Dsprites(Render(size: 8, supersampling: 2, \
+                    factors: Continuous(samples: 50, seed: 1)))";
+        let data: DatasetSpec = options().from_str(data).unwrap();
+        let images = data.load(Split::Train, &mut |_, _| ()).unwrap();
+        let graph: GeodesicSpec = options().from_str("(neighbors: 5)").unwrap();
+        let distances = Distances::geodesic(&images.to_points(), &graph, &mut |_, _| ()).unwrap();
+        let model = "Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, \
+                     gamma: Dynamic(threshold: 0.9, every: Steps(4)))";
+        let model = options().from_str(model).unwrap();
+        let spec = "(length: Steps(11), batch_size: 16, optimizer: Adam(rate: 3e-3), \
+                    schedule: FlatThenCosine(flat: 0.5), seed: 7)";
+        let spec = options().from_str(spec).unwrap();
+        Self {
+            model,
+            spec,
+            images,
+            distances,
+        }
+    }
+
+    pub(super) fn data(&self) -> TrainingData<'_> {
+        TrainingData {
+            images: &self.images,
+            distances: Some(&self.distances),
+        }
+    }
+
+    /// Trains to the end, or until `stop_at` steps are taken.
+    pub(super) fn run(&self, checkpointing: Option<&Checkpointing>, stop_at: usize) -> Fit {
+        let mut observer = |progress: &Progress<'_>| {
+            if progress.step == stop_at {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            }
+        };
+        let (data, cpu) = (self.data(), DeviceName::Cpu);
+        fit(
+            &self.model,
+            &self.spec,
+            data,
+            cpu,
+            checkpointing,
+            &mut observer,
+        )
+        .unwrap()
+    }
+
+    /// Returns the message of a training that fails.
+    pub(super) fn error(&self, data: TrainingData<'_>) -> String {
+        let observer = &mut |_: &Progress<'_>| Flow::Continue;
+        let result = fit(
+            &self.model,
+            &self.spec,
+            data,
+            DeviceName::Cpu,
+            None,
+            observer,
+        );
+        result.unwrap_err().to_string()
+    }
+}
