@@ -359,6 +359,18 @@ mod tests {
     }
 
     #[test]
+    fn images_do_not_depend_on_the_number_of_threads() {
+        let with_threads = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| continuous(3).load(Split::Train, &mut |_, _| ()).unwrap())
+        };
+        assert_eq!(with_threads(1), with_threads(3));
+    }
+
+    #[test]
     fn antialiased_pixels_add_up_to_the_area_of_the_ellipse() {
         let canvas = Canvas {
             size: 16,

@@ -276,6 +276,29 @@ mod tests {
     }
 
     #[test]
+    fn distances_do_not_depend_on_the_number_of_threads() {
+        let points = random_points(300, 6);
+        let with_threads = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            let settings = spec(5, Rescale::UnitMean);
+            pool.install(|| Distances::geodesic(&points, &settings, &mut |_, _| ()).unwrap())
+        };
+        assert_eq!(with_threads(1), with_threads(3));
+    }
+
+    #[test]
+    fn progress_counts_up_to_the_number_of_points() {
+        let mut seen = Vec::new();
+        let settings = spec(3, Rescale::None);
+        let points = random_points(150, 2);
+        Distances::geodesic(&points, &settings, &mut |done, all| seen.push((done, all))).unwrap();
+        assert_eq!(seen, [(128, 150), (150, 150)]);
+    }
+
+    #[test]
     fn far_clusters_stay_at_a_finite_distance() {
         let points = Points::new(4, 1, vec![0.0, 1.0, 100.0, 101.0]).unwrap();
         let raw = Distances::geodesic(&points, &spec(1, Rescale::None), &mut |_, _| ()).unwrap();

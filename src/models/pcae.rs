@@ -272,6 +272,16 @@ mod tests {
     }
 
     #[test]
+    fn a_misspelled_setting_is_refused_at_its_place() {
+        let text = "(latent: 4, network: Conv(channels: [2]), beta: 16, gamma: Fixed, betta: 1)";
+        let error = ron::from_str::<PcaeSpec>(text).unwrap_err();
+        assert!(error.to_string().contains("betta"), "{error}");
+        let text = "(latent: 4, network: Conv(channels: [2]), beta: 16, \
+                    gamma: Dynamic(threshold: 0.9, every: Steps(4), t: 1))";
+        assert!(ron::from_str::<PcaeSpec>(text).is_err());
+    }
+
+    #[test]
     fn gamma_follows_the_variances_when_an_update_is_due() {
         let reference = Reference::load();
         let device = device();

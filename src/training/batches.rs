@@ -139,6 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn every_epoch_and_every_seed_has_its_own_order() {
+        let first_batch = |seed, epoch| {
+            let place = Place { epoch, within: 0 };
+            Batches::new(50, 50, Seed(seed)).indices(place).to_vec()
+        };
+        assert_ne!(first_batch(1, 0), first_batch(1, 1));
+        assert_ne!(first_batch(1, 0), first_batch(2, 0));
+    }
+
+    #[test]
     fn the_order_of_an_epoch_does_not_depend_on_what_was_drawn_before() {
         let place = Place {
             epoch: 5,

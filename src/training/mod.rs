@@ -88,7 +88,8 @@ pub enum TrainError {
 pub struct TrainSpec {
     /// How long to train.
     pub length: Length,
-    /// Images in each step; the last batch of an epoch may be smaller.
+    /// Images in each step; the last batch of an epoch may be smaller, so 3000 images in
+    /// batches of 256 make 12 steps an epoch.
     pub batch_size: NonZeroUsize,
     /// How weights follow gradients.
     pub optimizer: OptimizerSpec,

@@ -1,0 +1,124 @@
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use crate::sandbox::{SUMS, Sandbox};
+
+/// A pipeline whose stages leave a line in a file outside whenever they really run.
+fn counting(sandbox: &Sandbox) -> String {
+    let counter = sandbox.path().join("executions");
+    let counter = counter.to_str().unwrap();
+    r#"Pipeline(name: "counting", axes: {"n": [1, 2, 3, 4]}, stages: {
+        "first-{n}": Command(args: ["sh", "-c", "echo first-{n} >> COUNTER; echo {n} > out"], outputs: ["out"]),
+        "second-{n}": Command(
+            args: ["sh", "-c", "echo second-{n} >> COUNTER; cat inputs/x/out inputs/x/out > out"],
+            inputs: {"x": "first-{n}"}, outputs: ["out"],
+        ),
+    })"#
+    .replace("COUNTER", counter)
+}
+
+#[test]
+fn four_runners_compute_each_key_once() {
+    for round in 0..20 {
+        let sandbox = Sandbox::new("");
+        sandbox.write("pipeline.ron", &counting(&sandbox));
+        let runners: Vec<_> = (0..4)
+            .map(|_| {
+                let mut command = sandbox.command(&["pipeline.ron", "-j", "3", "--json"]);
+                command
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let mut executed = 0;
+        for runner in runners {
+            let output = runner.wait_with_output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success(), "round {round}: {text}");
+            executed += text.matches(r#""outcome":"executed""#).count();
+        }
+        let mut lines: Vec<_> = sandbox
+            .read("executions")
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        let count = lines.len();
+        lines.dedup();
+        assert_eq!((count, lines.len(), executed), (8, 8, 8), "round {round}");
+    }
+}
+
+#[test]
+fn a_lock_wait_can_be_bounded() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "slow": Command(args: ["sh", "-c", "sleep 3; echo > out"], outputs: ["out"]),
+        })"#,
+    );
+    let mut holder = sandbox
+        .command(&["pipeline.ron"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(800));
+    let waiting = sandbox
+        .call(&["pipeline.ron", "--lock-timeout", "1"])
+        .fails_with(75);
+    assert!(
+        waiting.stderr.contains("waited 1 s for another process"),
+        "{}",
+        waiting.stderr
+    );
+    assert!(holder.wait().unwrap().success());
+}
+
+#[test]
+fn nothing_is_collected_while_a_run_is_going() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    sandbox.write(
+        "slow.ron",
+        r#"Pipeline(name: "slow", stages: {
+            "slow": Command(args: ["sh", "-c", "sleep 2; echo > out"], outputs: ["out"]),
+        })"#,
+    );
+    let mut runner = sandbox
+        .command(&["slow.ron"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(800));
+    let busy = sandbox.call(&["gc", "slow.ron", "--delete"]).fails_with(75);
+    assert!(
+        busy.stderr.contains("a run is using this cache"),
+        "{}",
+        busy.stderr
+    );
+    assert!(runner.wait().unwrap().success());
+}
+
+#[test]
+fn collection_lists_first_and_keeps_what_is_reached() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    sandbox.edit(r#""two": "2""#, r#""two": "3""#);
+    sandbox.run().ok();
+    assert_eq!(sandbox.results().len(), 8);
+    let listed = sandbox.call(&["gc", "pipeline.ron"]).ok();
+    assert!(
+        listed.stderr.starts_with("3 results, 0 stray files"),
+        "{}",
+        listed.stderr
+    );
+    assert_eq!(sandbox.results().len(), 8, "listing deletes nothing");
+    fs::write(sandbox.path().join("cache/objects/00"), "").unwrap_or_default();
+    sandbox.call(&["gc", "--delete"]).ok();
+    assert_eq!(sandbox.results().len(), 5);
+    sandbox.call(&["cache", "verify"]).ok();
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}

@@ -1,0 +1,315 @@
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use pcae::engine::failpoint::POINTS;
+
+use crate::sandbox::{SUMS, Sandbox};
+
+/// Asserts that a cache is as a run leaves it that nobody ever disturbed.
+fn assert_like_undisturbed(sandbox: &Sandbox, reference: &Sandbox, what: &str) {
+    sandbox.run().ok();
+    assert_eq!(sandbox.results(), reference.results(), "{what}");
+    assert_eq!(sandbox.objects(), reference.objects(), "{what}");
+    sandbox.call(&["cache", "verify"]).ok();
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0, "{what}");
+}
+
+#[test]
+fn an_abort_at_every_point_heals_by_itself() {
+    let reference = Sandbox::new(SUMS);
+    reference.run().ok();
+    for point in POINTS {
+        let sandbox = Sandbox::new(SUMS);
+        let aborted = sandbox
+            .command(&["pipeline.ron", "-k"])
+            .env("PCAE_RUN_FAILPOINT", format!("{point}=abort"))
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&aborted.stderr);
+        assert_eq!(
+            aborted.status.code(),
+            Some(1),
+            "{point} is never passed: {stderr}"
+        );
+        assert!(stderr.contains("killed by signal 6"), "{point}: {stderr}");
+        assert_like_undisturbed(&sandbox, &reference, point);
+    }
+}
+
+#[test]
+fn a_full_disk_at_every_point_is_one_clear_line() {
+    let reference = Sandbox::new(SUMS);
+    reference.run().ok();
+    for point in POINTS
+        .iter()
+        .filter(|point| point.starts_with("publish") || point.starts_with("index"))
+    {
+        let sandbox = Sandbox::new(SUMS);
+        let full = sandbox
+            .command(&["pipeline.ron"])
+            .env("PCAE_RUN_FAILPOINT", format!("{point}=full"))
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&full.stderr);
+        assert_eq!(full.status.code(), Some(1), "{point}: {stderr}");
+        assert!(stderr.contains("failed: number-one: "), "{point}: {stderr}");
+        assert!(
+            stderr.contains("no space left on the disk"),
+            "{point}: {stderr}"
+        );
+        assert_like_undisturbed(&sandbox, &reference, point);
+    }
+}
+
+#[test]
+fn a_really_full_disk_leaves_the_cache_valid() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "small": Command(args: ["sh", "-c", "echo small > out"], outputs: ["out"]),
+            "large": Command(
+                args: ["sh", "-c", "head -c 30000000 /dev/zero > out"],
+                inputs: {"x": "small"}, outputs: ["out"],
+            ),
+        })"#,
+    );
+    let disk = sandbox.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = [
+        "-t",
+        "tmpfs",
+        "-o",
+        "size=20m",
+        "none",
+        disk.to_str().unwrap(),
+    ];
+    let mounted = Command::new("mount")
+        .args(mount)
+        .stderr(Stdio::null())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("this machine does not let us mount a small disk; the injected test covers it");
+        return;
+    }
+    let cache = disk.join("cache");
+    let cache = cache.to_str().unwrap();
+    let full = sandbox.call(&["pipeline.ron", "--cache", cache]);
+    let verified = sandbox.call(&["cache", "verify", "--cache", cache]);
+    let again = sandbox.call(&[
+        "pipeline.ron",
+        "--cache",
+        cache,
+        "--json",
+        "--until",
+        "small",
+    ]);
+    Command::new("umount").arg(&disk).status().unwrap();
+    assert_eq!(full.code, 1, "{}", full.stderr);
+    assert!(full.stderr.contains("failed: large"), "{}", full.stderr);
+    assert!(
+        full.stderr.contains("No space left on device"),
+        "{}",
+        full.stderr
+    );
+    verified.ok();
+    assert_eq!(
+        again.ok().summary()["executed"],
+        0,
+        "what was finished is kept"
+    );
+}
+
+const SLOW: &str = r#"Pipeline(name: "slow", axes: {"n": [1, 2, 3]}, stages: {
+    "a-{n}": Command(args: ["sh", "-c", "sleep 0.05; echo {n} > out"], outputs: ["out"]),
+    "b-{n}": Command(args: ["sh", "-c", "sleep 0.05; cat inputs/x/out inputs/x/out > out"], inputs: {"x": "a-{n}"}, outputs: ["out"]),
+    "c": Command(args: ["sh", "-c", "cat inputs/all/*/out > out"], families: {"all": Each("b-{n}")}, outputs: ["out"]),
+})"#;
+
+fn children(parent: u32) -> Vec<i32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
+fn send(signal: &str, process: i32) {
+    let _ = Command::new("kill")
+        .args([signal, &process.to_string()])
+        .stderr(Stdio::null())
+        .status();
+}
+
+#[test]
+fn fifty_kills_at_any_time_heal_by_themselves() {
+    let reference = Sandbox::new(SLOW);
+    reference.run().ok();
+    for round in 0..50_u64 {
+        let sandbox = Sandbox::new(SLOW);
+        let mut runner = sandbox
+            .command(&["pipeline.ron", "-j", "2"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Spread over the whole run, in an order that visits early and late moments alike.
+        thread::sleep(Duration::from_millis(round * 37 % 400));
+        if round % 2 == 0 {
+            runner.kill().unwrap();
+        } else {
+            children(runner.id())
+                .into_iter()
+                .for_each(|child| send("-KILL", child));
+        }
+        runner.wait().unwrap();
+        assert_like_undisturbed(&sandbox, &reference, &format!("round {round}"));
+    }
+}
+
+#[test]
+fn children_die_with_their_runner() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "long": Command(args: ["sleep", "1000"], outputs: ["out"]),
+        })"#,
+    );
+    let mut runner = sandbox
+        .command(&["pipeline.ron"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let sleeping = wait_for_grandchild(&runner);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    for _ in 0..100 {
+        if !std::path::Path::new(&format!("/proc/{sleeping}")).exists() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the program outlived its runner");
+}
+
+fn wait_for_grandchild(runner: &Child) -> i32 {
+    for _ in 0..200 {
+        let grandchildren = children(runner.id())
+            .into_iter()
+            .flat_map(|child| children(child.unsigned_abs()));
+        if let Some(found) = grandchildren.last() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the stage did not start");
+}
+
+#[test]
+fn an_interrupt_stops_and_the_next_run_goes_on() {
+    for signal in ["-INT", "-TERM"] {
+        let sandbox = Sandbox::new(
+            r#"Pipeline(name: "p", stages: {
+                "quick": Command(args: ["sh", "-c", "echo > out"], outputs: ["out"]),
+                "long": Command(args: ["sh", "-c", "sleep 3; cp inputs/x/out out"], inputs: {"x": "quick"}, outputs: ["out"]),
+            })"#,
+        );
+        let runner = sandbox
+            .command(&["pipeline.ron"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for_log(&sandbox, 2);
+        send(signal, runner.id().cast_signed());
+        let output = runner.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{stderr}");
+        assert!(stderr.contains("interrupted after"), "{stderr}");
+        assert_eq!(sandbox.run().ok().executed(), ["long"]);
+    }
+}
+
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "stubborn": Command(args: ["sh", "-c", "trap '' TERM; sleep 30; echo > out"], outputs: ["out"]),
+        })"#,
+    );
+    let mut runner = sandbox
+        .command(&["pipeline.ron"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_log(&sandbox, 1);
+    thread::sleep(Duration::from_millis(300));
+    send("-INT", runner.id().cast_signed());
+    thread::sleep(Duration::from_millis(500));
+    assert!(
+        runner.try_wait().unwrap().is_none(),
+        "the first one waits for the stage"
+    );
+    send("-INT", runner.id().cast_signed());
+    assert_eq!(runner.wait().unwrap().code(), Some(130));
+}
+
+fn wait_for_log(sandbox: &Sandbox, count: usize) {
+    for _ in 0..200 {
+        let logs = std::fs::read_dir(sandbox.path().join("cache/logs"));
+        if logs.map_or(0, Iterator::count) >= count {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the stage did not start");
+}
+
+/// One small training with a graph under it.
+const TRAINING: &str = r#"Pipeline(name: "t", stages: {
+    "images": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 256, seed: 0))), split: Train),
+    "distances": Geodesic(data: "images", neighbors: 10),
+    "train": Train(
+        model: Pcae(latent: 4, network: Conv(channels: [8, 8]), beta: 1.0, gamma: Dynamic(threshold: 0.9, every: Steps(50))),
+        data: "images", distances: "distances", length: Steps(2000), batch_size: 64,
+        optimizer: Adam(rate: 1e-3), schedule: FlatThenCosine(flat: 0.5), seed: 3,
+    ),
+})"#;
+
+#[test]
+fn an_interrupted_or_killed_training_ends_with_the_same_bytes() {
+    let reference = Sandbox::new(TRAINING);
+    reference.run().ok();
+    for signal in ["-INT", "-KILL"] {
+        let sandbox = Sandbox::new(TRAINING);
+        let mut runner = sandbox
+            .command(&["pipeline.ron", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for_progress(&mut runner, "\"done\":200");
+        send(signal, runner.id().cast_signed());
+        let status = runner.wait().unwrap();
+        assert!(
+            status.code() == Some(130) || status.signal() == Some(9),
+            "{status:?}"
+        );
+        assert!(sandbox.results().len() < 3, "it was not done yet");
+        let resumed = sandbox.run().ok();
+        assert_eq!(resumed.executed(), ["train"]);
+        let first = resumed
+            .events()
+            .into_iter()
+            .find(|event| event["event"] == "stage-progress");
+        let first = first.unwrap()["progress"]["done"].as_u64().unwrap();
+        assert!(first > 150, "{signal}: it began again at epoch {first}");
+        assert_eq!(sandbox.results(), reference.results(), "{signal}");
+    }
+}
+
+fn wait_for_progress(runner: &mut Child, mark: &str) {
+    use std::io::{BufRead, BufReader};
+    let output = runner.stdout.take().unwrap();
+    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains(mark)), "no {mark}");
+    // Keep the pipe open: a closed one would be another disturbance.
+    thread::spawn(move || lines.for_each(drop));
+}

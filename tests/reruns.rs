@@ -1,0 +1,238 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::sandbox::{SUMS, Sandbox, files};
+
+#[test]
+fn a_second_run_executes_nothing() {
+    let sandbox = Sandbox::new(SUMS);
+    let first = sandbox.run().ok();
+    assert_eq!(first.executed().len(), 5);
+    assert_eq!(first.reason("total"), "first run");
+    let second = sandbox.run().ok();
+    assert_eq!(second.summary()["executed"], 0);
+    assert_eq!(second.summary()["cached"], 5);
+    let plain = sandbox.call(&["pipeline.ron"]).ok();
+    assert!(
+        plain
+            .stderr
+            .contains("nothing to do: 5 stages cached, 0 executed"),
+        "{}",
+        plain.stderr
+    );
+}
+
+#[test]
+fn a_changed_value_reruns_what_depends_on_it_and_says_why() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    sandbox.edit(r#""two": "2""#, r#""two": "3""#);
+    let run = sandbox.run().ok();
+    assert_eq!(run.executed(), ["number-two", "square-two", "total"]);
+    assert_eq!(run.reason("number-two"), r#"args[3] "2" -> "3""#);
+    assert!(
+        run.reason("square-two").starts_with("input inputs.x "),
+        "{}",
+        run.reason("square-two")
+    );
+    sandbox.edit(r#""two": "3""#, r#""two": "2""#);
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0, "reverted");
+}
+
+#[test]
+fn an_unchanged_output_stops_the_rerun() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    sandbox.edit("echo made $0", "echo other words $0");
+    assert_eq!(sandbox.run().ok().executed(), ["number-one", "number-two"]);
+}
+
+#[test]
+fn names_comments_and_order_are_not_in_keys() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    sandbox.edit("square-", "power-");
+    sandbox.edit(r#"name: "sums""#, "// a comment\n    name: \"other\"");
+    sandbox.edit(
+        r#"args: ["sh", "-c", "cat inputs/all/*/square > total"],"#,
+        "",
+    );
+    sandbox.edit(
+        r#"outputs: ["total"],"#,
+        r#"outputs: ["total"], args: ["sh", "-c", "cat inputs/all/*/square > total"],"#,
+    );
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}
+
+#[test]
+fn jobs_do_not_change_bytes() {
+    let (one, four) = (Sandbox::new(SUMS), Sandbox::new(SUMS));
+    one.run_with(&["-j", "1"]).ok();
+    four.run_with(&["-j", "4"]).ok();
+    assert_eq!(one.results(), four.results());
+    assert_eq!(one.objects(), four.objects());
+}
+
+#[test]
+fn a_declared_file_is_followed_by_content_and_not_by_time() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "copy": Command(args: ["cp", "note.txt", "out"], files: ["note.txt"], outputs: ["out"]),
+        })"#,
+    );
+    sandbox.write("note.txt", "first");
+    sandbox.run().ok();
+    let file = fs::File::open(sandbox.path().join("note.txt")).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0, "touched");
+    // Same length, same time: only the bytes tell.
+    sandbox.write("note.txt", "secon");
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let run = sandbox.run().ok();
+    assert_eq!(run.executed(), ["copy"]);
+    assert!(
+        run.reason("copy").starts_with("file note.txt "),
+        "{}",
+        run.reason("copy")
+    );
+}
+
+#[test]
+fn declared_variables_are_in_the_key_and_others_do_not_reach_the_program() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "env": Command(args: ["sh", "-c", "echo $SEEN:$HIDDEN > out"], env: ["SEEN"], outputs: ["out"]),
+        })"#,
+    );
+    let run = |seen: &str| {
+        let mut command = sandbox.command(&["pipeline.ron"]);
+        assert!(
+            command
+                .env("SEEN", seen)
+                .env("HIDDEN", "no")
+                .status()
+                .unwrap()
+                .success()
+        );
+        sandbox.call(&["export", "env", "out"]).ok();
+        sandbox.read("out/out")
+    };
+    assert_eq!(run("a"), "a:\n");
+    assert_eq!(run("b"), "b:\n");
+    assert_eq!(sandbox.results().len(), 2);
+}
+
+#[test]
+fn an_input_edited_during_the_run_is_not_published() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "slow": Command(args: ["sh", "-c", "sleep 1; cp note.txt out"], files: ["note.txt"], outputs: ["out"]),
+        })"#,
+    );
+    sandbox.write("note.txt", "before");
+    let child = sandbox
+        .command(&["pipeline.ron"])
+        .stderr(std::process::Stdio::piped())
+        .spawn();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    sandbox.write("note.txt", "after!");
+    let output = child.unwrap().wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("note.txt` changed while the stage ran"),
+        "{stderr}"
+    );
+    assert!(sandbox.results().is_empty());
+    sandbox.run().ok();
+    assert_eq!(sandbox.results().len(), 1);
+}
+
+#[test]
+fn a_damaged_file_is_a_miss_with_one_line() {
+    for damage in ["", "other bytes"] {
+        let sandbox = Sandbox::new(SUMS);
+        sandbox.run().ok();
+        let before = sandbox.objects();
+        let object = files(&sandbox.path().join("cache/objects")).remove(0);
+        fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::write(&object, damage).unwrap();
+        sandbox.call(&["cache", "verify"]).fails_with(5);
+        let run = sandbox.call(&["pipeline.ron"]).ok();
+        assert_eq!(
+            run.stderr
+                .matches("can't be used and is made again")
+                .count(),
+            1,
+            "{}",
+            run.stderr
+        );
+        assert_eq!(sandbox.objects(), before);
+        sandbox.call(&["cache", "verify"]).ok();
+    }
+}
+
+#[test]
+fn a_missing_file_is_made_again() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    let before = sandbox.objects();
+    for object in files(&sandbox.path().join("cache/objects")) {
+        fs::remove_file(object).unwrap();
+    }
+    assert_eq!(sandbox.run().ok().executed().len(), 5);
+    assert_eq!(sandbox.objects(), before);
+}
+
+#[test]
+fn the_index_can_be_lost() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    for path in files(&sandbox.path().join("cache")) {
+        if path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with("index.sqlite")
+        {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let rebuilt = sandbox.call(&["cache", "rebuild"]).ok();
+    assert!(rebuilt.stdout.contains("5 entries"), "{}", rebuilt.stdout);
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}
+
+#[test]
+fn selections_run_what_they_say() {
+    let sandbox = Sandbox::new(SUMS);
+    let only = sandbox
+        .call(&["pipeline.ron", "--only", "total"])
+        .fails_with(1);
+    assert!(
+        only.stderr.contains("`square-one` is not cached"),
+        "{}",
+        only.stderr
+    );
+    let until = sandbox.run_with(&["--until", "square-one"]).ok();
+    assert_eq!(until.executed(), ["number-one", "square-one"]);
+    let from = sandbox.run_with(&["--from", "square-*"]).ok();
+    assert_eq!(from.executed(), ["number-two", "square-two", "total"]);
+    let force = sandbox.run_with(&["--force", "square-one"]).ok();
+    assert_eq!(
+        force.executed(),
+        ["square-one"],
+        "its output is the same, so nothing follows"
+    );
+    assert_eq!(force.reason("square-one"), "forced");
+    let typo = sandbox
+        .call(&["pipeline.ron", "--only", "totl"])
+        .fails_with(2);
+    assert!(
+        typo.stderr.contains("did you mean `total`?"),
+        "{}",
+        typo.stderr
+    );
+}
