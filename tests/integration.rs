@@ -8,5 +8,7 @@ mod commands;
 mod concurrency;
 /// Kills, aborts, interrupts and full disks.
 mod crash;
+/// Mistakes in pipeline files, drawn.
+mod diagnostics;
 /// What reruns and what doesn't, through the real program.
 mod reruns;

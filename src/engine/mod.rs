@@ -28,3 +28,8 @@ pub mod spec;
 pub mod stage;
 pub mod sweep;
 pub mod template;
+
+#[cfg(test)]
+mod behavior;
+#[cfg(test)]
+mod toy;

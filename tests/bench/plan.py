@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""How long does `pcae-run plan` take on a large pipeline, and how much memory?
+
+Writes the same number of stages two ways: by two axes, in one line of the pipeline, and one by one.
+Half of the stages are sources and half read one source each, so that names, inputs and the order
+are all at work. Measured with an empty cache, and then, on fewer stages (every one of them has to
+be executed first), with a full one.
+
+    python3 tests/bench/plan.py --program PATH [--stages 10000] [--cached-stages 2000]
+
+Prints a table and one line of JSON. Ends with code 1 if a plan with an empty cache takes longer or
+more memory than wanted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WANTED_SECONDS = 1.0
+WANTED_MEGABYTES = 200.0
+
+MAKE = 'args: ["sh", "-c", "echo $0 > number", {value}], outputs: ["number"]'
+READ = (
+    'args: ["sh", "-c", "cat inputs/last/number > number"], '
+    'inputs: {{"last": "make-{which}"}}, outputs: ["number"]'
+)
+
+
+def by_axes(pairs: int) -> str:
+    """Returns a pipeline of two stages for each pair of labels."""
+    rows = math.isqrt(pairs)
+    while pairs % rows:
+        rows -= 1
+
+    def axis(count: int) -> str:
+        return "{" + ", ".join(f'"{label}": "{label}"' for label in range(count)) + "}"
+
+    make = MAKE.format(value="Axis(row), Axis(column)")
+    read = READ.format(which="{row}-{column}")
+    return (
+        'Pipeline(name: "axes",\n'
+        f'    axes: {{"row": {axis(rows)}, "column": {axis(pairs // rows)}}},\n'
+        "    stages: {\n"
+        f'        "make-{{row}}-{{column}}": Command({make}),\n'
+        f'        "read-{{row}}-{{column}}": Command({read}),\n'
+        "    })\n"
+    )
+
+
+def one_by_one(pairs: int) -> str:
+    """Returns a pipeline with every stage written out."""
+    lines = ['Pipeline(name: "written", stages: {']
+    for pair in range(pairs):
+        make = MAKE.format(value=f'"{pair}"')
+        lines.append(f'    "make-{pair}": Command({make}),')
+        lines.append(f'    "read-{pair}": Command({READ.format(which=pair)}),')
+    lines.append("})\n")
+    return "\n".join(lines)
+
+
+class Measured:
+    """The wall time and peak memory of several starts of one command."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.megabytes: list[float] = []
+        self.first_line = ""
+
+    def start(self, command: list[str], folder: Path) -> None:
+        """Runs the command once; its first line tells what it found."""
+        output = folder / "output"
+        with output.open("w") as stream:
+            start = time.perf_counter()
+            child = subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+            )
+            # The peak that the kernel reports starts from this process's own, about 15 MB.
+            _, status, usage = os.wait4(child.pid, 0)
+            self.seconds.append(time.perf_counter() - start)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        with output.open() as stream:
+            self.first_line = stream.readline().strip()
+        if child.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed:\n{output.read_text()[:4000]}")
+        self.megabytes.append(usage.ru_maxrss * 1024 / 1e6)
+
+
+def measure(program: str, folder: Path, text: str, cached: bool, repeats: int) -> Measured:
+    """Times `plan`; with `cached`, after the pipeline has been run."""
+    folder.mkdir()
+    (folder / "pipeline.ron").write_text(text)
+    if cached:
+        Measured().start([program, "pipeline.ron"], folder)
+    measured = Measured()
+    for _ in range(repeats):
+        if not cached:
+            shutil.rmtree(folder / "cache", ignore_errors=True)
+        measured.start([program, "plan", "pipeline.ron"], folder)
+    return measured
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measures `pcae-run plan`.")
+    parser.add_argument("--program", required=True, help="the pcae-run to measure")
+    parser.add_argument("--stages", type=int, default=10_000, help="an even number")
+    parser.add_argument(
+        "--cached-stages", type=int, default=2_000, help="an even number; 0 leaves this part out"
+    )
+    parser.add_argument("--repeats", type=int, default=5)
+    given = parser.parse_args()
+    if given.stages < 2 or given.stages % 2 or given.cached_stages % 2 or given.repeats < 1:
+        parser.error("--stages and --cached-stages are even, --repeats starts from 1")
+    return given
+
+
+def main() -> int:
+    given = arguments()
+    found = shutil.which(given.program)
+    if found is None:
+        sys.exit(f"no program at `{given.program}`")
+    program = str(Path(found).absolute())
+    ways = {"axes": by_axes, "one by one": one_by_one}
+    cases = [(way, given.stages, False) for way in ways]
+    if given.cached_stages:
+        cases += [(way, given.cached_stages, state) for way in ways for state in (False, True)]
+
+    before = round(os.getloadavg()[0], 2)
+    missed = False
+    rows = []
+    print(f"pcae-run plan, median of {given.repeats}; load average {before}, {os.cpu_count()} cores")
+    print(f"{'written':<12}{'stages':>8}{'cache':>8}{'median s':>10}{'least s':>10}{'peak MB':>9}")
+    with tempfile.TemporaryDirectory(prefix="plan-") as name:
+        for number, (way, stages, cached) in enumerate(cases):
+            text = ways[way](stages // 2)
+            result = measure(program, Path(name) / str(number), text, cached, given.repeats)
+            expected = f"{stages} stages: {stages if cached else 0} cached"
+            if not result.first_line.startswith(expected):
+                sys.exit(f"expected `{expected}`, found `{result.first_line}`")
+            median = statistics.median(result.seconds)
+            peak = max(result.megabytes)
+            if not cached:
+                missed |= median > WANTED_SECONDS or peak > WANTED_MEGABYTES
+            state = "full" if cached else "empty"
+            print(f"{way:<12}{stages:>8}{state:>8}{median:>10.3f}{min(result.seconds):>10.3f}"
+                  f"{peak:>9.0f}", flush=True)
+            rows.append({
+                "written": way,
+                "stages": stages,
+                "cache": state,
+                "seconds": [round(second, 4) for second in result.seconds],
+                "median_seconds": round(median, 4),
+                "peak_megabytes": round(peak, 1),
+            })
+    print(f"wanted with an empty cache: {WANTED_SECONDS:.0f} s, {WANTED_MEGABYTES:.0f} MB")
+    print(json.dumps({
+        "benchmark": "plan",
+        "load_average": [before, round(os.getloadavg()[0], 2)],
+        "cases": rows,
+    }))
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
