@@ -49,9 +49,7 @@ impl FromStr for DeviceName {
     type Err = DeviceError;
 
     fn from_str(name: &str) -> Result<Self, DeviceError> {
-        let unknown = || DeviceError::Unknown {
-            name: name.to_owned(),
-        };
+        let unknown = || DeviceError::Unknown { name: name.to_owned() };
         match name {
             "cpu" => Ok(Self::Cpu),
             "tch" | "tch:cpu" => Ok(Self::TorchCpu),
@@ -110,10 +108,7 @@ pub fn family(name: DeviceName) -> String {
 }
 
 #[cfg(feature = "tch")]
-#[expect(
-    deprecated,
-    reason = "libtorch has no successor in burn that reads CUDA without cubecl"
-)]
+#[expect(deprecated, reason = "libtorch has no successor in burn that reads CUDA without cubecl")]
 fn open_torch(name: DeviceName) -> Result<Device, DeviceError> {
     Ok(match name {
         DeviceName::TorchCuda(index) => Device::libtorch_cuda(index),
@@ -123,9 +118,7 @@ fn open_torch(name: DeviceName) -> Result<Device, DeviceError> {
 
 #[cfg(not(feature = "tch"))]
 fn open_torch(name: DeviceName) -> Result<Device, DeviceError> {
-    Err(DeviceError::NotBuilt {
-        name: name.to_string(),
-    })
+    Err(DeviceError::NotBuilt { name: name.to_string() })
 }
 
 #[cfg(test)]

@@ -1,15 +1,263 @@
-use crate::sandbox::{SUMS, Sandbox, program};
+use std::process::Stdio;
+
+use crate::sandbox::{SUMS, Sandbox};
 
 #[test]
-fn a_plan_says_what_a_run_does() {
+fn a_plan_says_what_would_run_why_and_how_long() {
     let sandbox = Sandbox::new(SUMS);
+    let fresh = sandbox.call(&["plan", "pipeline.ron"]).ok();
+    insta::assert_snapshot!(fresh.stdout, @r"
+    5 stages: 0 cached, 2 run, 3 follow their inputs
+      run    number-one  first run
+      after  square-one  after number-one
+      run    number-two  first run
+      after  square-two  after number-two
+      after  total  after square-one and 1 more
+    no history: Command (5)
+    ");
     sandbox.run().ok();
     sandbox.edit(r#""two": "2""#, r#""two": "3""#);
-    let plan = sandbox.call(&["plan", "pipeline.ron"]).ok();
-    insta::assert_snapshot!(plan.stdout, @r#"
-    5 stages: 2 cached, 1 run, 2 follow their inputs
-      run    number-two  args[3] "2" -> "3"
-      after  square-two  after number-two
-      after  total  after square-two
+    let plan = sandbox.call(&["pipeline.ron", "-n"]).ok();
+    insta::with_settings!({filters => [(r"[\d.]+ s to [\d.]+ s, disk \+\d+ B", "[time and disk]")]}, {
+        insta::assert_snapshot!(plan.stdout, @r#"
+        5 stages: 2 cached, 1 run, 2 follow their inputs
+          run    number-two  args[3] "2" -> "3"
+          after  square-two  after number-two
+          after  total  after square-two
+        compute time [time and disk] (history: 5 runs)
+        "#);
+    });
+    assert_eq!(sandbox.results().len(), 5, "a plan runs nothing");
+}
+
+#[test]
+fn why_compares_with_the_closest_key_for_misses_and_hits() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    let hit = sandbox.call(&["why", "number-one"]).ok();
+    let filters = [(r"[0-9a-f]{8}", "[key]"), (r"took [\d.]+ s", "took [time]")];
+    insta::with_settings!({filters => filters}, {
+        insta::assert_snapshot!(hit.stdout, @r#"
+        number-one [key] (line 5)  hit: cached
+        closest other key [key] (number-two, just now, took [time]); 1 of 9 components differ
+          args[3] "2" -> "1"
+        "#);
+    });
+    sandbox.edit(r#""one": "1""#, r#""one": "7""#);
+    let miss = sandbox.call(&["why", "number-one", "pipeline.ron"]).ok();
+    insta::with_settings!({filters => filters}, {
+        insta::assert_snapshot!(miss.stdout, @r#"
+        number-one [key] (line 5)  miss: would run
+        closest other key [key] (number-one, just now, took [time]); 1 of 9 components differ
+          args[3] "1" -> "7"
+        "#);
+    });
+    let waiting = sandbox.call(&["why", "total"]).ok();
+    insta::assert_snapshot!(waiting.stdout, @r"
+    total: its key depends on square-one, which would run
+    ask `pcae-run why square-one`
+    ");
+}
+
+#[test]
+fn status_can_be_a_check() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.call(&["status", "pipeline.ron", "--check"]).fails_with(3);
+    sandbox.run().ok();
+    let status = sandbox.call(&["status", "--check"]).ok();
+    assert_eq!(status.stdout.matches("cached").count(), 5, "{}", status.stdout);
+}
+
+#[test]
+fn the_graph_has_every_stage_and_edge() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run_with(&["--until", "number-*"]).ok();
+    insta::assert_snapshot!(sandbox.call(&["graph"]).ok().stdout, @r"
+    [x] number-one
+    [ ] square-one <- number-one
+    [x] number-two
+    [ ] square-two <- number-two
+    [ ] total <- square-one, square-two
+    ");
+    insta::assert_snapshot!(sandbox.call(&["graph", "--mermaid"]).ok().stdout, @r#"
+    flowchart LR
+      s0["number-one"]
+      s1["square-one"]
+      s0 --> s1
+      s2["number-two"]
+      s3["square-two"]
+      s2 --> s3
+      s4["total"]
+      s1 --> s4
+      s3 --> s4
     "#);
+    assert!(sandbox.call(&["graph", "--dot"]).ok().stdout.contains(r#""square-one" -> "total";"#));
+}
+
+#[test]
+fn logs_and_files_can_be_had() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    assert_eq!(sandbox.call(&["log", "number-two"]).ok().stdout, "made 2\n");
+    let exported = sandbox.call(&["export", "square-two", "there"]).ok();
+    assert_eq!(exported.stdout, "there/root\nthere/square\n");
+    assert_eq!(sandbox.read("there/square"), "4\n");
+    sandbox.edit(r#""two": "2""#, r#""two": "9""#);
+    let stale = sandbox.call(&["export", "square-two", "there"]).fails_with(2);
+    assert!(stale.stderr.contains("has no cached result"), "{}", stale.stderr);
+}
+
+#[test]
+fn a_failed_stage_says_what_happened_and_how_to_retry() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", limits: {"slow": Limits(timeout: 1)}, stages: {
+            "code": Command(args: ["sh", "-c", "echo some words; exit 7"], outputs: ["out"]),
+            "signal": Command(args: ["sh", "-c", "kill -SEGV $$"], outputs: ["out"]),
+            "nothing": Command(args: ["touch", "other"], outputs: ["out"]),
+            "nobody": Command(args: ["no-such-program"], outputs: ["out"]),
+            "slow": Command(args: ["sleep", "60"], outputs: ["out"]),
+            "after": Command(args: ["true"], inputs: {"x": "code"}, outputs: ["out"]),
+        })"#,
+    );
+    let failed = sandbox.call(&["pipeline.ron", "--on-error", "continue"]).fails_with(1);
+    for line in [
+        "failed: code: `sh -c echo some words; exit 7` ended with code 7",
+        "    some words",
+        "  retry only it: pcae-run pipeline.ron --only code",
+        "was killed by signal 11",
+        "the program left no `out`; it left: other",
+        "can't start `no-such-program`",
+        "failed: slow: stopped after its time limit of 1 s",
+        "done: 0 executed, 0 cached, 5 failed, 1 not started",
+    ] {
+        assert!(failed.stderr.contains(line), "no `{line}` in:\n{}", failed.stderr);
+    }
+    let finish = sandbox.call(&["pipeline.ron", "-j", "1"]).fails_with(1);
+    assert!(finish.stderr.contains("1 failed, 5 not started"), "{}", finish.stderr);
+}
+
+#[test]
+fn a_flaky_stage_can_be_retried() {
+    let sandbox = Sandbox::new("");
+    let mark = sandbox.path().join("mark");
+    sandbox.write(
+        "pipeline.ron",
+        &r#"Pipeline(name: "p", stages: {
+            "flaky": Command(args: ["sh", "-c", "test -e MARK || { touch MARK; exit 1; }; echo > out"], outputs: ["out"]),
+        })"#
+        .replace("MARK", mark.to_str().unwrap()),
+    );
+    let retried = sandbox.call(&["pipeline.ron", "--retries", "1"]).ok();
+    assert!(retried.stderr.contains("`flaky` tries again"), "{}", retried.stderr);
+}
+
+#[test]
+fn diverging_training_names_the_epoch() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "images": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 64, seed: 0))), split: Train),
+            "distances": Geodesic(data: "images", neighbors: 5),
+            "train": Train(
+                model: Pcae(latent: 2, network: Conv(channels: [4]), beta: 1.0, gamma: Fixed),
+                data: "images", distances: "distances", length: Epochs(50), batch_size: 32,
+                optimizer: Adam(rate: 1e30), seed: 0,
+            ),
+        })"#,
+    );
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    let line = failed.stderr.lines().find(|line| line.starts_with("failed: train: ")).unwrap();
+    assert!(line.contains("became NaN in epoch 1"), "{line}");
+}
+
+#[test]
+fn read_commands_speak_json() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    let calls: [&[&str]; 11] = [
+        &["plan"],
+        &["why", "total"],
+        &["status"],
+        &["graph"],
+        &["log", "total"],
+        &["export", "total", "out"],
+        &["cache", "stats"],
+        &["cache", "verify"],
+        &["cache", "rebuild"],
+        &["gc"],
+        &["doctor"],
+    ];
+    for args in calls {
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        let outcome = sandbox.call(&args).ok();
+        assert!(args[0] == "gc" || !outcome.events().is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn completions_and_manual_are_generated() {
+    let sandbox = Sandbox::new(SUMS);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = sandbox.call(&["completions", shell]).ok().stdout;
+        assert!(script.contains("pcae-run") && script.contains("trace"), "{shell}");
+    }
+    assert!(sandbox.call(&["manual"]).ok().stdout.contains(".TH pcae-run 1"));
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    let mut status = sandbox.command(&["status"]);
+    let mut child = status.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn a_newer_cache_is_refused_politely() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    sandbox.write("cache/layout", "99\n");
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(5);
+    assert!(refused.stderr.contains("use a newer pcae-run"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_own_program_can_feed_a_table_whose_cells_can_be_traced() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", axes: {"model": {"a": "1", "b": "2"}, "seed": [0, 2]}, stages: {
+            "score-{model}-{seed}": Command(
+                args: ["sh", "-c", "echo '{\"accuracy\": '$0'.'$1'}' > record.json", Axis(model), "{seed}"],
+                outputs: ["record.json"], yields: "record",
+            ),
+            "accuracy": Table(
+                records: [Each("score-{model}-{seed}")],
+                caption: "Accuracy", label: "Table 9", rows: ["model"], over: ["seed"],
+                values: [Value(field: "accuracy", title: "Acc.", best: Highest, published: {"a": (1.00, 0.50)})],
+                titles: {"a": "Model A"},
+            ),
+        })"#,
+    );
+    let run = sandbox.call(&["pipeline.ron"]).ok();
+    insta::assert_snapshot!(run.stdout, @r"
+    Table 9. Accuracy
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+    model            Acc.    Acc. (published)
+    ─────────────────────────────────────────
+    Model A   1.10 ± 0.10         1.00 ± 0.50
+    b         2.10 ± 0.10*
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+    Mean ± population standard deviation over seed (n = 2).
+    * best
+    ");
+    assert_eq!(sandbox.read("reports/own/accuracy.csv").lines().count(), 3);
+    let trace = sandbox.call(&["trace", "accuracy", "Model A", "Acc."]).ok();
+    let mut lines = trace.stdout.lines();
+    assert_eq!(lines.next(), Some("accuracy / Model A / Acc.: 1.10 ± 0.10 over 2 runs"));
+    assert!(lines.next().unwrap().contains(" score-a-0  "), "{}", trace.stdout);
+    assert!(lines.next().unwrap().contains(" score-a-2  "), "{}", trace.stdout);
+    let wrong = sandbox.call(&["trace", "accuracy", "c", "accuracy"]).fails_with(2);
+    assert!(wrong.stderr.contains("the table has no row `c`, only `a`, `b`"), "{}", wrong.stderr);
 }

@@ -27,11 +27,7 @@ fn four_runners_compute_each_key_once() {
         let runners: Vec<_> = (0..4)
             .map(|_| {
                 let mut command = sandbox.command(&["pipeline.ron", "-j", "3", "--json"]);
-                command
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn()
-                    .unwrap()
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
             })
             .collect();
         let mut executed = 0;
@@ -41,11 +37,7 @@ fn four_runners_compute_each_key_once() {
             assert!(output.status.success(), "round {round}: {text}");
             executed += text.matches(r#""outcome":"executed""#).count();
         }
-        let mut lines: Vec<_> = sandbox
-            .read("executions")
-            .lines()
-            .map(str::to_owned)
-            .collect();
+        let mut lines: Vec<_> = sandbox.read("executions").lines().map(str::to_owned).collect();
         lines.sort();
         let count = lines.len();
         lines.dedup();
@@ -60,20 +52,10 @@ fn a_lock_wait_can_be_bounded() {
             "slow": Command(args: ["sh", "-c", "sleep 3; echo > out"], outputs: ["out"]),
         })"#,
     );
-    let mut holder = sandbox
-        .command(&["pipeline.ron"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut holder = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
     thread::sleep(Duration::from_millis(800));
-    let waiting = sandbox
-        .call(&["pipeline.ron", "--lock-timeout", "1"])
-        .fails_with(75);
-    assert!(
-        waiting.stderr.contains("waited 1 s for another process"),
-        "{}",
-        waiting.stderr
-    );
+    let waiting = sandbox.call(&["pipeline.ron", "--lock-timeout", "1"]).fails_with(75);
+    assert!(waiting.stderr.contains("waited 1 s for another process"), "{}", waiting.stderr);
     assert!(holder.wait().unwrap().success());
 }
 
@@ -87,18 +69,10 @@ fn nothing_is_collected_while_a_run_is_going() {
             "slow": Command(args: ["sh", "-c", "sleep 2; echo > out"], outputs: ["out"]),
         })"#,
     );
-    let mut runner = sandbox
-        .command(&["slow.ron"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut runner = sandbox.command(&["slow.ron"]).stderr(Stdio::null()).spawn().unwrap();
     thread::sleep(Duration::from_millis(800));
     let busy = sandbox.call(&["gc", "slow.ron", "--delete"]).fails_with(75);
-    assert!(
-        busy.stderr.contains("a run is using this cache"),
-        "{}",
-        busy.stderr
-    );
+    assert!(busy.stderr.contains("a run is using this cache"), "{}", busy.stderr);
     assert!(runner.wait().unwrap().success());
 }
 
@@ -110,11 +84,7 @@ fn collection_lists_first_and_keeps_what_is_reached() {
     sandbox.run().ok();
     assert_eq!(sandbox.results().len(), 8);
     let listed = sandbox.call(&["gc", "pipeline.ron"]).ok();
-    assert!(
-        listed.stderr.starts_with("3 results, 0 stray files"),
-        "{}",
-        listed.stderr
-    );
+    assert!(listed.stderr.starts_with("3 results, 0 stray files"), "{}", listed.stderr);
     assert_eq!(sandbox.results().len(), 8, "listing deletes nothing");
     fs::write(sandbox.path().join("cache/objects/00"), "").unwrap_or_default();
     sandbox.call(&["gc", "--delete"]).ok();

@@ -28,11 +28,7 @@ fn an_abort_at_every_point_heals_by_itself() {
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&aborted.stderr);
-        assert_eq!(
-            aborted.status.code(),
-            Some(1),
-            "{point} is never passed: {stderr}"
-        );
+        assert_eq!(aborted.status.code(), Some(1), "{point} is never passed: {stderr}");
         assert!(stderr.contains("killed by signal 6"), "{point}: {stderr}");
         assert_like_undisturbed(&sandbox, &reference, point);
     }
@@ -42,9 +38,8 @@ fn an_abort_at_every_point_heals_by_itself() {
 fn a_full_disk_at_every_point_is_one_clear_line() {
     let reference = Sandbox::new(SUMS);
     reference.run().ok();
-    for point in POINTS
-        .iter()
-        .filter(|point| point.starts_with("publish") || point.starts_with("index"))
+    for point in
+        POINTS.iter().filter(|point| point.starts_with("publish") || point.starts_with("index"))
     {
         let sandbox = Sandbox::new(SUMS);
         let full = sandbox
@@ -55,10 +50,7 @@ fn a_full_disk_at_every_point_is_one_clear_line() {
         let stderr = String::from_utf8_lossy(&full.stderr);
         assert_eq!(full.status.code(), Some(1), "{point}: {stderr}");
         assert!(stderr.contains("failed: number-one: "), "{point}: {stderr}");
-        assert!(
-            stderr.contains("no space left on the disk"),
-            "{point}: {stderr}"
-        );
+        assert!(stderr.contains("no space left on the disk"), "{point}: {stderr}");
         assert_like_undisturbed(&sandbox, &reference, point);
     }
 }
@@ -76,18 +68,8 @@ fn a_really_full_disk_leaves_the_cache_valid() {
     );
     let disk = sandbox.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
-    let mount = [
-        "-t",
-        "tmpfs",
-        "-o",
-        "size=20m",
-        "none",
-        disk.to_str().unwrap(),
-    ];
-    let mounted = Command::new("mount")
-        .args(mount)
-        .stderr(Stdio::null())
-        .status();
+    let mount = ["-t", "tmpfs", "-o", "size=20m", "none", disk.to_str().unwrap()];
+    let mounted = Command::new("mount").args(mount).stderr(Stdio::null()).status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!("this machine does not let us mount a small disk; the injected test covers it");
         return;
@@ -96,28 +78,13 @@ fn a_really_full_disk_leaves_the_cache_valid() {
     let cache = cache.to_str().unwrap();
     let full = sandbox.call(&["pipeline.ron", "--cache", cache]);
     let verified = sandbox.call(&["cache", "verify", "--cache", cache]);
-    let again = sandbox.call(&[
-        "pipeline.ron",
-        "--cache",
-        cache,
-        "--json",
-        "--until",
-        "small",
-    ]);
+    let again = sandbox.call(&["pipeline.ron", "--cache", cache, "--json", "--until", "small"]);
     Command::new("umount").arg(&disk).status().unwrap();
     assert_eq!(full.code, 1, "{}", full.stderr);
     assert!(full.stderr.contains("failed: large"), "{}", full.stderr);
-    assert!(
-        full.stderr.contains("No space left on device"),
-        "{}",
-        full.stderr
-    );
+    assert!(full.stderr.contains("no space left on the disk"), "{}", full.stderr);
     verified.ok();
-    assert_eq!(
-        again.ok().summary()["executed"],
-        0,
-        "what was finished is kept"
-    );
+    assert_eq!(again.ok().summary()["executed"], 0, "what was finished is kept");
 }
 
 const SLOW: &str = r#"Pipeline(name: "slow", axes: {"n": [1, 2, 3]}, stages: {
@@ -129,16 +96,12 @@ const SLOW: &str = r#"Pipeline(name: "slow", axes: {"n": [1, 2, 3]}, stages: {
 fn children(parent: u32) -> Vec<i32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|id| id.parse().ok())
-        .collect()
+    text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
 fn send(signal: &str, process: i32) {
-    let _ = Command::new("kill")
-        .args([signal, &process.to_string()])
-        .stderr(Stdio::null())
-        .status();
+    let _ =
+        Command::new("kill").args([signal, &process.to_string()]).stderr(Stdio::null()).status();
 }
 
 #[test]
@@ -147,19 +110,16 @@ fn fifty_kills_at_any_time_heal_by_themselves() {
     reference.run().ok();
     for round in 0..50_u64 {
         let sandbox = Sandbox::new(SLOW);
-        let mut runner = sandbox
-            .command(&["pipeline.ron", "-j", "2"])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut runner =
+            sandbox.command(&["pipeline.ron", "-j", "2"]).stderr(Stdio::null()).spawn().unwrap();
         // Spread over the whole run, in an order that visits early and late moments alike.
         thread::sleep(Duration::from_millis(round * 37 % 400));
         if round % 2 == 0 {
             runner.kill().unwrap();
         } else {
-            children(runner.id())
-                .into_iter()
-                .for_each(|child| send("-KILL", child));
+            for child in children(runner.id()) {
+                send("-KILL", child);
+            }
         }
         runner.wait().unwrap();
         assert_like_undisturbed(&sandbox, &reference, &format!("round {round}"));
@@ -173,11 +133,7 @@ fn children_die_with_their_runner() {
             "long": Command(args: ["sleep", "1000"], outputs: ["out"]),
         })"#,
     );
-    let mut runner = sandbox
-        .command(&["pipeline.ron"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
     let sleeping = wait_for_grandchild(&runner);
     runner.kill().unwrap();
     runner.wait().unwrap();
@@ -192,9 +148,8 @@ fn children_die_with_their_runner() {
 
 fn wait_for_grandchild(runner: &Child) -> i32 {
     for _ in 0..200 {
-        let grandchildren = children(runner.id())
-            .into_iter()
-            .flat_map(|child| children(child.unsigned_abs()));
+        let grandchildren =
+            children(runner.id()).into_iter().flat_map(|child| children(child.unsigned_abs()));
         if let Some(found) = grandchildren.last() {
             return found;
         }
@@ -212,11 +167,7 @@ fn an_interrupt_stops_and_the_next_run_goes_on() {
                 "long": Command(args: ["sh", "-c", "sleep 3; cp inputs/x/out out"], inputs: {"x": "quick"}, outputs: ["out"]),
             })"#,
         );
-        let runner = sandbox
-            .command(&["pipeline.ron"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::piped()).spawn().unwrap();
         wait_for_log(&sandbox, 2);
         send(signal, runner.id().cast_signed());
         let output = runner.wait_with_output().unwrap();
@@ -234,19 +185,12 @@ fn a_second_interrupt_ends_at_once() {
             "stubborn": Command(args: ["sh", "-c", "trap '' TERM; sleep 30; echo > out"], outputs: ["out"]),
         })"#,
     );
-    let mut runner = sandbox
-        .command(&["pipeline.ron"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
     wait_for_log(&sandbox, 1);
     thread::sleep(Duration::from_millis(300));
     send("-INT", runner.id().cast_signed());
     thread::sleep(Duration::from_millis(500));
-    assert!(
-        runner.try_wait().unwrap().is_none(),
-        "the first one waits for the stage"
-    );
+    assert!(runner.try_wait().unwrap().is_none(), "the first one waits for the stage");
     send("-INT", runner.id().cast_signed());
     assert_eq!(runner.wait().unwrap().code(), Some(130));
 }
@@ -288,17 +232,11 @@ fn an_interrupted_or_killed_training_ends_with_the_same_bytes() {
         wait_for_progress(&mut runner, "\"done\":200");
         send(signal, runner.id().cast_signed());
         let status = runner.wait().unwrap();
-        assert!(
-            status.code() == Some(130) || status.signal() == Some(9),
-            "{status:?}"
-        );
+        assert!(status.code() == Some(130) || status.signal() == Some(9), "{status:?}");
         assert!(sandbox.results().len() < 3, "it was not done yet");
         let resumed = sandbox.run().ok();
         assert_eq!(resumed.executed(), ["train"]);
-        let first = resumed
-            .events()
-            .into_iter()
-            .find(|event| event["event"] == "stage-progress");
+        let first = resumed.events().into_iter().find(|event| event["event"] == "stage-progress");
         let first = first.unwrap()["progress"]["done"].as_u64().unwrap();
         assert!(first > 150, "{signal}: it began again at epoch {first}");
         assert_eq!(sandbox.results(), reference.results(), "{signal}");

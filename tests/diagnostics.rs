@@ -44,11 +44,7 @@ fn deep_nesting_is_refused_without_a_crash() {
         let deep = format!("{}{}", open.repeat(100_000), close.repeat(100_000));
         let text = format!(r#"Pipeline(name: "p", stages: {{"a": Command(args: {deep})}})"#);
         let drawn = drawing("deep.ron", &text);
-        assert!(
-            drawn.starts_with("error: brackets nest deeper than 64"),
-            "{}",
-            &drawn[..200]
-        );
+        assert!(drawn.starts_with("error: brackets nest deeper than 64"), "{}", &drawn[..200]);
     }
 }
 
@@ -59,24 +55,12 @@ fn huge_and_odd_files_are_refused_with_one_line() {
     huge.set_len(100 << 20).unwrap();
     let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("has 104857600 bytes"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("has 104857600 bytes"), "{}", refused.stderr);
     fs::write(sandbox.path().join("pipeline.ron"), [0xff, 0xfe, 0]).unwrap();
     let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
-    assert!(
-        refused.stderr.contains("can't read the pipeline file"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("can't read the pipeline file"), "{}", refused.stderr);
     let missing = sandbox.call(&["nowhere.ron"]).fails_with(2);
-    assert!(
-        missing
-            .stderr
-            .contains("can't read the pipeline file `nowhere.ron`")
-    );
+    assert!(missing.stderr.contains("can't read the pipeline file `nowhere.ron`"));
 }
 
 #[test]
@@ -88,10 +72,6 @@ fn nothing_runs_when_there_is_a_mistake() {
         })"#,
     );
     let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
-    assert!(
-        refused.stderr.contains("did you mean `good`?"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("did you mean `good`?"), "{}", refused.stderr);
     assert!(!sandbox.path().join("cache").exists());
 }

@@ -1,7 +1,11 @@
 //! The one integration-test binary; each module says what belongs there.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on stops where it is")]
+
 mod sandbox;
 
+/// The shape of the code itself.
+mod architecture;
 /// What a user types and reads: commands, exit codes, output.
 mod commands;
 /// Two runners on one cache.

@@ -14,9 +14,7 @@ fn a_second_run_executes_nothing() {
     assert_eq!(second.summary()["cached"], 5);
     let plain = sandbox.call(&["pipeline.ron"]).ok();
     assert!(
-        plain
-            .stderr
-            .contains("nothing to do: 5 stages cached, 0 executed"),
+        plain.stderr.contains("nothing to do: 5 stages cached, 0 executed"),
         "{}",
         plain.stderr
     );
@@ -44,7 +42,9 @@ fn an_unchanged_output_stops_the_rerun() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.run().ok();
     sandbox.edit("echo made $0", "echo other words $0");
-    assert_eq!(sandbox.run().ok().executed(), ["number-one", "number-two"]);
+    let mut executed = sandbox.run().ok().executed();
+    executed.sort();
+    assert_eq!(executed, ["number-one", "number-two"]);
 }
 
 #[test]
@@ -53,10 +53,7 @@ fn names_comments_and_order_are_not_in_keys() {
     sandbox.run().ok();
     sandbox.edit("square-", "power-");
     sandbox.edit(r#"name: "sums""#, "// a comment\n    name: \"other\"");
-    sandbox.edit(
-        r#"args: ["sh", "-c", "cat inputs/all/*/square > total"],"#,
-        "",
-    );
+    sandbox.edit(r#"args: ["sh", "-c", "cat inputs/all/*/square > total"],"#, "");
     sandbox.edit(
         r#"outputs: ["total"],"#,
         r#"outputs: ["total"], args: ["sh", "-c", "cat inputs/all/*/square > total"],"#,
@@ -83,20 +80,14 @@ fn a_declared_file_is_followed_by_content_and_not_by_time() {
     sandbox.write("note.txt", "first");
     sandbox.run().ok();
     let file = fs::File::open(sandbox.path().join("note.txt")).unwrap();
-    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
-        .unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(sandbox.run().ok().summary()["executed"], 0, "touched");
     // Same length, same time: only the bytes tell.
     sandbox.write("note.txt", "secon");
-    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
-        .unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let run = sandbox.run().ok();
     assert_eq!(run.executed(), ["copy"]);
-    assert!(
-        run.reason("copy").starts_with("file note.txt "),
-        "{}",
-        run.reason("copy")
-    );
+    assert!(run.reason("copy").starts_with("file note.txt "), "{}", run.reason("copy"));
 }
 
 #[test]
@@ -107,16 +98,11 @@ fn declared_variables_are_in_the_key_and_others_do_not_reach_the_program() {
         })"#,
     );
     let run = |seen: &str| {
-        let mut command = sandbox.command(&["pipeline.ron"]);
-        assert!(
-            command
-                .env("SEEN", seen)
-                .env("HIDDEN", "no")
-                .status()
-                .unwrap()
-                .success()
-        );
-        sandbox.call(&["export", "env", "out"]).ok();
+        for args in [&["pipeline.ron"][..], &["export", "env", "out"]] {
+            let mut command = sandbox.command(args);
+            let status = command.env("SEEN", seen).env("HIDDEN", "no").status();
+            assert!(status.unwrap().success());
+        }
         sandbox.read("out/out")
     };
     assert_eq!(run("a"), "a:\n");
@@ -132,19 +118,13 @@ fn an_input_edited_during_the_run_is_not_published() {
         })"#,
     );
     sandbox.write("note.txt", "before");
-    let child = sandbox
-        .command(&["pipeline.ron"])
-        .stderr(std::process::Stdio::piped())
-        .spawn();
+    let child = sandbox.command(&["pipeline.ron"]).stderr(std::process::Stdio::piped()).spawn();
     std::thread::sleep(std::time::Duration::from_millis(500));
     sandbox.write("note.txt", "after!");
     let output = child.unwrap().wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains("note.txt` changed while the stage ran"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("note.txt` changed while the stage ran"), "{stderr}");
     assert!(sandbox.results().is_empty());
     sandbox.run().ok();
     assert_eq!(sandbox.results().len(), 1);
@@ -162,9 +142,7 @@ fn a_damaged_file_is_a_miss_with_one_line() {
         sandbox.call(&["cache", "verify"]).fails_with(5);
         let run = sandbox.call(&["pipeline.ron"]).ok();
         assert_eq!(
-            run.stderr
-                .matches("can't be used and is made again")
-                .count(),
+            run.stderr.matches("can't be used and is made again").count(),
             1,
             "{}",
             run.stderr
@@ -182,7 +160,7 @@ fn a_missing_file_is_made_again() {
     for object in files(&sandbox.path().join("cache/objects")) {
         fs::remove_file(object).unwrap();
     }
-    assert_eq!(sandbox.run().ok().executed().len(), 5);
+    sandbox.run().ok();
     assert_eq!(sandbox.objects(), before);
 }
 
@@ -191,12 +169,7 @@ fn the_index_can_be_lost() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.run().ok();
     for path in files(&sandbox.path().join("cache")) {
-        if path
-            .file_name()
-            .unwrap()
-            .to_string_lossy()
-            .starts_with("index.sqlite")
-        {
+        if path.file_name().unwrap().to_string_lossy().starts_with("index.sqlite") {
             fs::remove_file(path).unwrap();
         }
     }
@@ -208,31 +181,31 @@ fn the_index_can_be_lost() {
 #[test]
 fn selections_run_what_they_say() {
     let sandbox = Sandbox::new(SUMS);
-    let only = sandbox
-        .call(&["pipeline.ron", "--only", "total"])
-        .fails_with(1);
-    assert!(
-        only.stderr.contains("`square-one` is not cached"),
-        "{}",
-        only.stderr
-    );
+    let only = sandbox.call(&["pipeline.ron", "--only", "total"]).fails_with(1);
+    assert!(only.stderr.contains("`square-one` is not cached"), "{}", only.stderr);
     let until = sandbox.run_with(&["--until", "square-one"]).ok();
     assert_eq!(until.executed(), ["number-one", "square-one"]);
     let from = sandbox.run_with(&["--from", "square-*"]).ok();
     assert_eq!(from.executed(), ["number-two", "square-two", "total"]);
     let force = sandbox.run_with(&["--force", "square-one"]).ok();
-    assert_eq!(
-        force.executed(),
-        ["square-one"],
-        "its output is the same, so nothing follows"
-    );
+    assert_eq!(force.executed(), ["square-one"], "its output is the same, so nothing follows");
     assert_eq!(force.reason("square-one"), "forced");
-    let typo = sandbox
-        .call(&["pipeline.ron", "--only", "totl"])
-        .fails_with(2);
-    assert!(
-        typo.stderr.contains("did you mean `total`?"),
-        "{}",
-        typo.stderr
+    let typo = sandbox.call(&["pipeline.ron", "--only", "totl"]).fails_with(2);
+    assert!(typo.stderr.contains("did you mean `total`?"), "{}", typo.stderr);
+}
+
+#[test]
+fn keys_of_real_stages_are_pinned() {
+    // A change here makes every user compute again: raise the kind's version on purpose instead.
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "images": Dataset(source: Dsprites(Render(size: 16, supersampling: 8, factors: Continuous(samples: 3000, seed: 0))), split: Train),
+            "lattice": Dataset(source: Dsprites(Render(size: 64, factors: Lattice(seed: 1))), split: Test),
+            "command": Command(args: ["true"], outputs: ["out"]),
+        })"#,
     );
+    let plan = sandbox.call(&["plan", "pipeline.ron", "--json"]).ok();
+    let keys: Vec<_> =
+        plan.events().iter().map(|stage| stage["key"].as_str().unwrap()[..8].to_owned()).collect();
+    assert_eq!(keys, ["2910fff9", "6ee11229", "6d48889e"]);
 }

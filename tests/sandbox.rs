@@ -9,20 +9,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The program under test.
-pub fn program() -> Command {
+pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pcae-run"));
-    command
-        .env_remove("PCAE_RUN_FAILPOINT")
-        .env("NO_COLOR", "1");
+    command.env_remove("PCAE_RUN_FAILPOINT").env("NO_COLOR", "1");
     command
 }
 
 /// What a run printed and returned.
 #[derive(Debug)]
-pub struct Outcome {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Outcome {
@@ -35,35 +33,24 @@ impl Outcome {
     }
 
     /// Asserts success.
-    pub fn ok(self) -> Self {
-        assert_eq!(
-            self.code, 0,
-            "stdout:\n{}\nstderr:\n{}",
-            self.stdout, self.stderr
-        );
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
     /// Asserts an exit code.
-    pub fn fails_with(self, code: i32) -> Self {
-        assert_eq!(
-            self.code, code,
-            "stdout:\n{}\nstderr:\n{}",
-            self.stdout, self.stderr
-        );
+    pub(crate) fn fails_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
     /// Returns the JSON objects on standard output.
-    pub fn events(&self) -> Vec<Value> {
-        self.stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Returns the stages that were executed, in the order they ended.
-    pub fn executed(&self) -> Vec<String> {
+    pub(crate) fn executed(&self) -> Vec<String> {
         self.events()
             .iter()
             .filter(|event| event["event"] == "stage-ended" && event["outcome"] == "executed")
@@ -72,7 +59,7 @@ impl Outcome {
     }
 
     /// Returns the reason given for a stage that ran.
-    pub fn reason(&self, stage: &str) -> String {
+    pub(crate) fn reason(&self, stage: &str) -> String {
         self.events()
             .iter()
             .find(|event| event["event"] == "stage-started" && event["stage"] == stage)
@@ -81,69 +68,67 @@ impl Outcome {
     }
 
     /// Returns the last event of a run.
-    pub fn summary(&self) -> Value {
+    pub(crate) fn summary(&self) -> Value {
         self.events().pop().unwrap()
     }
 }
 
 /// A folder of its own for one test.
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     folder: TempDir,
 }
 
 impl Sandbox {
     /// Makes a folder with `pipeline.ron` in it.
-    pub fn new(pipeline: &str) -> Self {
-        let sandbox = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+    pub(crate) fn new(pipeline: &str) -> Self {
+        let sandbox = Self { folder: tempfile::tempdir().unwrap() };
         sandbox.write("pipeline.ron", pipeline);
         sandbox
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path().join(name), text).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path().join(name)).unwrap()
     }
 
     /// Replaces text in the pipeline; the text must be there.
-    pub fn edit(&self, from: &str, to: &str) {
+    pub(crate) fn edit(&self, from: &str, to: &str) {
         let text = self.read("pipeline.ron");
         assert!(text.contains(from), "`{from}` is not in the pipeline");
         self.write("pipeline.ron", &text.replace(from, to));
     }
 
     /// Returns the program, set to run in this folder.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = program();
         command.current_dir(self.path()).args(args);
         command
     }
 
-    pub fn call(&self, args: &[&str]) -> Outcome {
+    pub(crate) fn call(&self, args: &[&str]) -> Outcome {
         Outcome::of(self.command(args).output().unwrap())
     }
 
     /// Runs the pipeline with JSON events.
-    pub fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> Outcome {
         self.run_with(&[])
     }
 
-    pub fn run_with(&self, more: &[&str]) -> Outcome {
+    pub(crate) fn run_with(&self, more: &[&str]) -> Outcome {
         let mut args = vec!["pipeline.ron", "--json"];
         args.extend(more);
         self.call(&args)
     }
 
     /// Returns every result by key: kind, names and digests, without how it was made.
-    pub fn results(&self) -> BTreeMap<String, Value> {
+    pub(crate) fn results(&self) -> BTreeMap<String, Value> {
         let mut found = BTreeMap::new();
         for path in files(&self.path().join("cache/entries")) {
             let entry: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -154,28 +139,21 @@ impl Sandbox {
     }
 
     /// Returns all cached files with their bytes.
-    pub fn objects(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub(crate) fn objects(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let root = self.path().join("cache/objects");
         let relative = |path: &PathBuf| path.strip_prefix(&root).unwrap().to_owned();
-        files(&root)
-            .iter()
-            .map(|path| (relative(path), fs::read(path).unwrap()))
-            .collect()
+        files(&root).iter().map(|path| (relative(path), fs::read(path).unwrap())).collect()
     }
 }
 
 /// Returns every file below a folder.
-pub fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {
         for item in fs::read_dir(folder).unwrap() {
             let path = item.unwrap().path();
-            if path.is_dir() {
-                waiting.push(path)
-            } else {
-                found.push(path)
-            }
+            if path.is_dir() { waiting.push(path) } else { found.push(path) }
         }
     }
     found.sort();
@@ -183,7 +161,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A small pipeline of shell stages: two sources per label, a sum each, one total.
-pub const SUMS: &str = r#"Pipeline(
+pub(crate) const SUMS: &str = r#"Pipeline(
     name: "sums",
     axes: {"n": {"one": "1", "two": "2"}},
     stages: {

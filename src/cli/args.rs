@@ -9,12 +9,7 @@ use crate::device::DeviceName;
 
 /// Run declared experiment pipelines; compute every result once
 #[derive(Debug, Parser)]
-#[command(
-    name = "pcae-run",
-    version,
-    max_term_width = 100,
-    subcommand_negates_reqs = true
-)]
+#[command(name = "pcae-run", version, max_term_width = 100, subcommand_negates_reqs = true)]
 pub(super) struct Cli {
     /// What to do; running a pipeline is the default
     #[command(subcommand)]
@@ -227,6 +222,9 @@ pub(super) struct StageArgs {
     /// The job file
     #[arg(long)]
     pub job: PathBuf,
+    /// The log so far, and its name once the key is claimed
+    #[arg(long, num_args = 2)]
+    pub log: Vec<PathBuf>,
     /// Threads it may use
     #[arg(long, default_value_t = 1)]
     pub threads: usize,

@@ -30,11 +30,7 @@ pub(super) fn stats(common: &Common) -> Result<(), Failure> {
             terminal::duration(seconds)
         ));
     }
-    terminal::line(&format!(
-        "{:<12} {entries:>6}  {:>9}",
-        "all",
-        terminal::size(bytes)
-    ));
+    terminal::line(&format!("{:<12} {entries:>6}  {:>9}", "all", terminal::size(bytes)));
     Ok(())
 }
 

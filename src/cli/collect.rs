@@ -23,11 +23,7 @@ pub(super) fn collect(
     let cache = open_cache(common)?;
     let keep = reached(common, &pipelines(&cache, files)?)?;
     let collection = cache.collectable(&keep, free.map(|megabytes| megabytes * 1_000_000))?;
-    let bytes: u64 = collection
-        .candidates
-        .iter()
-        .map(|candidate| candidate.bytes)
-        .sum();
+    let bytes: u64 = collection.candidates.iter().map(|candidate| candidate.bytes).sum();
     for candidate in &collection.candidates {
         let run = &candidate.entry.run;
         if common.json {
@@ -68,11 +64,7 @@ fn pipelines(cache: &Cache, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
     if !given.is_empty() {
         return Ok(given.to_vec());
     }
-    let known: Vec<_> = cache
-        .pipelines()?
-        .into_iter()
-        .filter(|path| path.is_file())
-        .collect();
+    let known: Vec<_> = cache.pipelines()?.into_iter().filter(|path| path.is_file()).collect();
     if known.is_empty() {
         return Err(Failure::usage("name the pipeline files whose results stay"));
     }

@@ -29,7 +29,7 @@ pub(super) fn doctor(common: &Common) -> Result<ExitCode, Failure> {
         ("sync to disk", sync(&folder)),
         ("locks exclude", locks(&folder)),
         ("file clock", file_clock(&folder)),
-        ("file system", file_system(&common.cache)),
+        ("file system", Ok(file_system(&common.cache))),
         ("free space", free_space(&common.cache)),
         ("cache index", index(common)),
         ("device", compute_device(common)),
@@ -49,11 +49,7 @@ pub(super) fn doctor(common: &Common) -> Result<ExitCode, Failure> {
             terminal::line(&format!("{word} {name:<14} {detail}"));
         }
     }
-    Ok(if failed {
-        ExitCode::from(INTEGRITY)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if failed { ExitCode::from(INTEGRITY) } else { ExitCode::SUCCESS })
 }
 
 fn said(error: impl ToString) -> String {
@@ -75,24 +71,14 @@ fn atomic_rename(folder: &Path) -> Finding {
 
 fn sync(folder: &Path) -> Finding {
     let mut file = File::create(folder.join("synced")).map_err(said)?;
-    file.write_all(b"x")
-        .and_then(|()| file.sync_all())
-        .map_err(said)?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(said)?;
+    file.write_all(b"x").and_then(|()| file.sync_all()).map_err(said)?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(said)?;
     Ok("files and folders".to_owned())
 }
 
 fn locks(folder: &Path) -> Finding {
     let path = folder.join("lock");
-    let open = || {
-        File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(said)
-    };
+    let open = || File::options().create(true).append(true).open(&path).map_err(said);
     let (first, second) = (open()?, open()?);
     first.lock().map_err(said)?;
     if second.try_lock().is_ok() {
@@ -113,18 +99,17 @@ fn file_clock(folder: &Path) -> Finding {
         Ok(format!("{skew} s from this machine's clock"))
     } else {
         // Keys rest on content, so a wrong clock costs nothing but rehashing.
-        Ok(format!(
-            "{skew} s from this machine's clock; outside files are hashed more often"
-        ))
+        Ok(format!("{skew} s from this machine's clock; outside files are hashed more often"))
     }
 }
 
-fn file_system(cache: &Path) -> Finding {
-    Ok(if is_network(cache) {
-        "network: the index uses a rollback journal".to_owned()
+fn file_system(cache: &Path) -> String {
+    let text = if is_network(cache) {
+        "network: the index uses a rollback journal"
     } else {
-        "local: the index uses a write-ahead log".to_owned()
-    })
+        "local: the index uses a write-ahead log"
+    };
+    text.to_owned()
 }
 
 fn free_space(cache: &Path) -> Finding {
@@ -132,29 +117,17 @@ fn free_space(cache: &Path) -> Finding {
     let found = rustix::fs::statvfs(cache).map_err(said)?;
     let free = found.f_bavail * found.f_frsize;
     let text = format!("{} free", terminal::size(free));
-    if free < LEAST {
-        Err(format!("only {text}"))
-    } else {
-        Ok(text)
-    }
+    if free < LEAST { Err(format!("only {text}")) } else { Ok(text) }
 }
 
 fn index(common: &Common) -> Finding {
     let cache = open_cache(common).map_err(|failure| failure.message)?;
     cache.check_index().map_err(said)?;
     let (entries, bytes) = cache.size().map_err(said)?;
-    Ok(format!(
-        "{}, {}",
-        terminal::count(entries, "result"),
-        terminal::size(bytes)
-    ))
+    Ok(format!("{}, {}", terminal::count(entries, "result"), terminal::size(bytes)))
 }
 
 fn compute_device(common: &Common) -> Finding {
     device::open(common.device).map_err(said)?;
-    Ok(format!(
-        "{} ({})",
-        common.device,
-        device::family(common.device)
-    ))
+    Ok(format!("{} ({})", common.device, device::family(common.device)))
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::json;
+
 use super::args::Common;
 use super::failure::Failure;
 use super::session::Session;
@@ -25,7 +27,11 @@ pub(super) fn export(
             .and_then(|()| fs::read(from))
             .and_then(|bytes| fs::write(&to, bytes));
         copied.map_err(|cause| Failure::stage(format!("{}: {cause}", to.display())))?;
-        terminal::line(&to.display().to_string());
+        if common.json {
+            terminal::json(&json!({"file": to, "from": from}));
+        } else {
+            terminal::line(&to.display().to_string());
+        }
     }
     Ok(())
 }

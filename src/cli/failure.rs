@@ -29,26 +29,17 @@ pub(super) struct Failure {
 impl Failure {
     /// The user asked for something that can't be.
     pub(super) fn usage(message: impl ToString) -> Self {
-        Self {
-            code: USAGE,
-            message: message.to_string(),
-        }
+        Self { code: USAGE, message: message.to_string() }
     }
 
     /// A stage or its process failed.
     pub(super) fn stage(message: impl ToString) -> Self {
-        Self {
-            code: STAGE_FAILED,
-            message: message.to_string(),
-        }
+        Self { code: STAGE_FAILED, message: message.to_string() }
     }
 
     /// The cache is not as it should be.
     pub(super) fn integrity(message: impl ToString) -> Self {
-        Self {
-            code: INTEGRITY,
-            message: message.to_string(),
-        }
+        Self { code: INTEGRITY, message: message.to_string() }
     }
 }
 
@@ -59,10 +50,7 @@ impl From<CacheError> for Failure {
             CacheError::NoOutput => STAGE_FAILED,
             CacheError::File { .. } | CacheError::Index(_) | CacheError::Newer { .. } => INTEGRITY,
         };
-        Self {
-            code,
-            message: error.to_string(),
-        }
+        Self { code, message: error.to_string() }
     }
 }
 

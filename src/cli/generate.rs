@@ -15,7 +15,5 @@ pub(super) fn completions(shell: Shell) {
 
 /// Prints the manual page.
 pub(super) fn manual() -> Result<(), Failure> {
-    clap_mangen::Man::new(Cli::command())
-        .render(&mut io::stdout())
-        .map_err(Failure::stage)
+    clap_mangen::Man::new(Cli::command()).render(&mut io::stdout()).map_err(Failure::stage)
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use super::args::Common;
 use super::failure::Failure;
 use super::session::Session;
@@ -35,17 +37,18 @@ pub(super) fn graph(common: &Common, format: Format, file: Option<&Path>) -> Res
     let session = Session::open(common, file)?;
     let standings = session.standings()?;
     let cached = |stage: usize| matches!(standings[stage], Standing::Cached(_));
+    if common.json {
+        print_json(&session, &standings);
+        return Ok(());
+    }
     match format {
         Format::Dot => terminal::line("digraph pipeline {\n  rankdir = LR;\n  node [shape = box];"),
         Format::Mermaid => terminal::line("flowchart LR"),
         Format::List => {}
     }
     for (index, planned) in session.plan.stages().iter().enumerate() {
-        let mut inputs: Vec<_> = planned
-            .inputs
-            .iter()
-            .flat_map(|input| input.members.iter().copied())
-            .collect();
+        let mut inputs: Vec<_> =
+            planned.inputs.iter().flat_map(|input| input.members.iter().copied()).collect();
         inputs.sort_unstable();
         inputs.dedup();
         let name = &planned.name;
@@ -83,4 +86,17 @@ pub(super) fn graph(common: &Common, format: Format, file: Option<&Path>) -> Res
         terminal::line("}");
     }
     Ok(())
+}
+
+fn print_json(session: &Session, standings: &[Standing]) {
+    for (planned, standing) in session.plan.stages().iter().zip(standings) {
+        let inputs: Vec<_> = planned
+            .inputs
+            .iter()
+            .flat_map(|input| &input.members)
+            .map(|&member| session.plan.stages()[member].name.as_str())
+            .collect();
+        let cached = matches!(standing, Standing::Cached(_));
+        terminal::json(&json!({"stage": planned.name, "inputs": inputs, "cached": cached}));
+    }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::args::Common;
 use super::failure::Failure;
 use super::session::{Session, open_cache};
@@ -16,11 +18,14 @@ pub(super) fn log(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
         None => by_name(common, stage, file)?,
     };
     let text = fs::read(&path).map_err(|_| {
-        Failure::usage(format!(
-            "`{stage}` has no log here: it has not been run on this cache"
-        ))
+        Failure::usage(format!("`{stage}` has no log here: it has not been run on this cache"))
     })?;
-    terminal::line(String::from_utf8_lossy(&text).trim_end());
+    let text = String::from_utf8_lossy(&text);
+    if common.json {
+        terminal::json(&json!({"file": path, "text": text}));
+    } else {
+        terminal::line(text.trim_end());
+    }
     Ok(())
 }
 
@@ -29,14 +34,9 @@ fn by_key(common: &Common, text: &str) -> Result<Option<PathBuf>, Failure> {
         return Ok(None);
     }
     let folder = open_cache(common)?.root().join("logs");
-    let found = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|item| item.path());
+    let found = fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
     let starts = |path: &PathBuf| {
-        path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(text))
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(text))
     };
     Ok(found.into_iter().find(starts))
 }

@@ -60,34 +60,24 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Status { check, file }) => {
             status::status(common, check, file.file.as_deref())
         }
-        Some(Command::Graph { dot, mermaid, file }) => graph::graph(
-            common,
-            graph::Format::of(dot, mermaid),
-            file.file.as_deref(),
-        )
-        .map(done),
+        Some(Command::Graph { dot, mermaid, file }) => {
+            graph::graph(common, graph::Format::of(dot, mermaid), file.file.as_deref()).map(done)
+        }
         Some(Command::Log { stage, file }) => {
             log::log(common, &stage, file.file.as_deref()).map(done)
         }
-        Some(Command::Export {
-            stage,
-            folder,
-            file,
-        }) => export::export(common, &stage, &folder, file.file.as_deref()).map(done),
-        Some(Command::Trace {
-            table,
-            row,
-            column,
-            file,
-        }) => trace::trace(common, &table, &row, &column, file.file.as_deref()).map(done),
+        Some(Command::Export { stage, folder, file }) => {
+            export::export(common, &stage, &folder, file.file.as_deref()).map(done)
+        }
+        Some(Command::Trace { table, row, column, file }) => {
+            trace::trace(common, &table, &row, &column, file.file.as_deref()).map(done)
+        }
         Some(Command::Cache(CacheCommand::Stats)) => cache::stats(common).map(done),
         Some(Command::Cache(CacheCommand::Verify)) => cache::verify(common).map(done),
         Some(Command::Cache(CacheCommand::Rebuild)) => cache::rebuild(common).map(done),
-        Some(Command::Gc {
-            files,
-            delete,
-            free,
-        }) => collect::collect(common, &files, delete, free).map(done),
+        Some(Command::Gc { files, delete, free }) => {
+            collect::collect(common, &files, delete, free).map(done)
+        }
         Some(Command::Doctor) => doctor::doctor(common),
         Some(Command::Completions { shell }) => {
             generate::completions(shell);
@@ -95,8 +85,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Some(Command::Manual) => generate::manual().map(done),
         Some(Command::Stage(args)) => stage::stage(common, &args),
-        Some(Command::ReplaceProcess { die_with, args }) => Err(Failure::stage(
-            crate::engine::lifeline::replace_process(die_with, &args),
-        )),
+        Some(Command::ReplaceProcess { die_with, args }) => {
+            Err(Failure::stage(crate::engine::lifeline::replace_process(die_with, &args)))
+        }
     }
 }

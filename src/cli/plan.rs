@@ -44,17 +44,13 @@ pub(super) fn plan(common: &Common, file: Option<&Path>) -> Result<(), Failure> 
             }
         };
         *kinds.entry(kind).or_default() += 1;
-        lines.push(format!(
-            "  {word}  {}  {}",
-            planned.name,
-            paint(Tone::Faint, &reason)
-        ));
+        lines.push(format!("  {word}  {}  {}", planned.name, paint(Tone::Faint, &reason)));
     }
     let total = terminal::count(session.plan.stages().len(), "stage");
-    terminal::line(&format!(
-        "{total}: {cached} cached, {run} run, {waiting} follow their inputs"
-    ));
-    lines.iter().for_each(|line| terminal::line(line));
+    terminal::line(&format!("{total}: {cached} cached, {run} run, {waiting} follow their inputs"));
+    for line in &lines {
+        terminal::line(line);
+    }
     predict(&session, &kinds)
 }
 

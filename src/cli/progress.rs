@@ -38,18 +38,11 @@ impl Display {
         let mode = if json {
             Mode::Json
         } else if io::stderr().is_terminal() {
-            Mode::Bars(MultiProgress::with_draw_target(
-                ProgressDrawTarget::stderr_with_hz(10),
-            ))
+            Mode::Bars(MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)))
         } else {
             Mode::Plain
         };
-        Self {
-            mode,
-            total,
-            settled: 0,
-            running: BTreeMap::new(),
-        }
+        Self { mode, total, settled: 0, running: BTreeMap::new() }
     }
 
     /// Shows an event.
@@ -61,14 +54,8 @@ impl Display {
         match event {
             Event::StageStarted { stage, key, why } => {
                 let bar = self.add_bar(stage);
-                self.running.insert(
-                    stage.clone(),
-                    Running {
-                        bar,
-                        first: None,
-                        printed: Instant::now(),
-                    },
-                );
+                self.running
+                    .insert(stage.clone(), Running { bar, first: None, printed: Instant::now() });
                 let word = paint(Tone::Busy, "run ");
                 self.print(&format!(
                     "{word} {} {stage}  {}",
@@ -77,13 +64,7 @@ impl Display {
                 ));
             }
             Event::StageProgress { stage, progress } => self.progress(stage, progress),
-            Event::StageEnded {
-                stage,
-                outcome,
-                seconds,
-                message,
-                ..
-            } => {
+            Event::StageEnded { stage, outcome, seconds, message, .. } => {
                 self.ended(stage, outcome, *seconds, message.as_deref());
             }
             Event::Note { message } => self.print(&format!("note: {message}")),
@@ -184,12 +165,8 @@ mod tests {
 
     #[test]
     fn time_left_follows_the_pace_since_the_first_report() {
-        let progress = Progress {
-            done: 60,
-            total: 100,
-            unit: "epoch".into(),
-            note: "loss 0.0183".into(),
-        };
+        let progress =
+            Progress { done: 60, total: 100, unit: "epoch".into(), note: "loss 0.0183".into() };
         let text = describe(&progress, 20, Duration::from_secs(200));
         assert_eq!(text, "epoch 60/100  loss 0.0183  ~3 min 20 s left");
         let start = describe(&progress, 60, Duration::from_secs(1));

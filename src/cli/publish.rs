@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 use super::session::Session;
-use crate::engine::schedule::RunReport;
+use crate::engine::run::RunReport;
 use crate::engine::stage::StageSet;
 
 /// Formats that people and LaTeX read; what else an artifact holds stays in the cache.
@@ -29,11 +29,7 @@ pub(super) fn publish(
     root: &Path,
 ) -> Result<Published, Failure> {
     let folder = root.join(session.plan.name());
-    let mut published = Published {
-        folder,
-        written: Vec::new(),
-        tables: Vec::new(),
-    };
+    let mut published = Published { folder, written: Vec::new(), tables: Vec::new() };
     for (&stage, entry) in &report.entries {
         let planned = &session.plan.stages()[stage];
         if !planned.stage.as_stage().is_report() {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,11 +21,13 @@ use super::terminal::{self, Tone, paint};
 use crate::device::DeviceName;
 use crate::engine::events::Event;
 use crate::engine::executor::Local;
-use crate::engine::schedule::{self, Manner, RunReport, Scheduler};
+use crate::engine::run::{self, Manner, RunReport};
+use crate::engine::schedule::Scheduler;
 use crate::engine::select::Choice;
 
 /// Runs a pipeline.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> {
+    let began = Instant::now();
     let session = Session::open(common, args.file.as_deref())?;
     let choice = Choice {
         only: args.only.clone(),
@@ -36,26 +38,17 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> 
     let selection = choice.select(&session.plan)?;
     let _in_use = session.cache.hold()?;
     let path = std::path::absolute(session.source.path());
-    session
-        .cache
-        .remember_pipeline(&path.unwrap_or_else(|_| session.source.path().to_owned()))?;
+    session.cache.remember_pipeline(&path.unwrap_or_else(|_| session.source.path().to_owned()))?;
 
     let manner = manner(common, args, &session.backend);
-    let mut executor = Local::new(
-        std::env::current_exe().map_err(Failure::stage)?,
-        child_arguments(common, args),
-    );
+    let mut executor =
+        Local::new(std::env::current_exe().map_err(Failure::stage)?, child_arguments(common, args));
     let interrupts = count_interrupts()?;
     let mut display = Display::new(common.json, selection.allowed.len());
     let mut emit = |event: Event| display.show(&event);
-    let scheduler = Scheduler::new(
-        &session.plan,
-        &session.cache,
-        &manner,
-        &selection,
-        &mut emit,
-    );
-    let report = scheduler.run(&mut executor, &|| interrupts.load(Ordering::Relaxed))?;
+    let scheduler = Scheduler::new(&session.plan, &session.cache, &manner, &selection, &mut emit);
+    let mut report = scheduler.run(&mut executor, &|| interrupts.load(Ordering::Relaxed))?;
+    report.seconds = began.elapsed().as_secs_f64();
     display.finish();
     let published = publish::publish(&session, &report, &common.reports)?;
     summarize(common, args, &session, &report, &published);
@@ -74,10 +67,10 @@ fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
         device: common.device.to_string(),
         backend: backend.to_owned(),
         on_error: match args.on_error {
-            _ if args.keep_going => schedule::OnError::Continue,
-            OnError::Finish => schedule::OnError::Finish,
-            OnError::Stop => schedule::OnError::Stop,
-            OnError::Continue => schedule::OnError::Continue,
+            _ if args.keep_going => run::OnError::Continue,
+            OnError::Finish => run::OnError::Finish,
+            OnError::Stop => run::OnError::Stop,
+            OnError::Continue => run::OnError::Continue,
         },
         timeout: args.timeout.map(Duration::from_secs),
         retries: args.retries,
@@ -86,11 +79,8 @@ fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
 
 fn child_arguments(common: &Common, args: &RunArgs) -> Vec<String> {
     let cache = std::path::absolute(&common.cache).unwrap_or_else(|_| common.cache.clone());
-    let mut arguments = vec![
-        "--cache".to_owned(),
-        cache.to_string_lossy().into_owned(),
-        "stage".to_owned(),
-    ];
+    let mut arguments =
+        vec!["--cache".to_owned(), cache.to_string_lossy().into_owned(), "stage".to_owned()];
     if let Some(seconds) = args.lock_timeout {
         arguments.extend(["--lock-timeout".to_owned(), seconds.to_string()]);
     }
@@ -117,11 +107,7 @@ fn code(report: &RunReport) -> u8 {
         INTERRUPTED
     } else if report.failed.is_empty() {
         0
-    } else if report
-        .failed
-        .iter()
-        .all(|(_, message)| message.starts_with("waited "))
-    {
+    } else if report.failed.iter().all(|(_, message)| message.starts_with("waited ")) {
         BUSY
     } else {
         STAGE_FAILED
@@ -154,11 +140,7 @@ fn summarize(
     }
     if !published.written.is_empty() {
         let names: Vec<_> = published.written.iter().map(String::as_str).collect();
-        terminal::note(&format!(
-            "wrote {}: {}",
-            published.folder.display(),
-            names.join(", ")
-        ));
+        terminal::note(&format!("wrote {}: {}", published.folder.display(), names.join(", ")));
     }
     terminal::note(&last_line(report));
 }
@@ -176,10 +158,7 @@ fn last_line(report: &RunReport) -> String {
         let all = terminal::count(report.cached, "stage");
         return format!("nothing to do: {all} cached, 0 executed ({time})");
     }
-    let mut parts = vec![
-        format!("{executed} executed"),
-        format!("{} cached", report.cached),
-    ];
+    let mut parts = vec![format!("{executed} executed"), format!("{} cached", report.cached)];
     if !report.failed.is_empty() {
         parts.push(paint(Tone::Bad, &format!("{} failed", report.failed.len())));
     }
@@ -197,27 +176,19 @@ fn explain_failure(
     message: &str,
 ) {
     const LINES: usize = 10;
-    terminal::note(&format!(
-        "{} {stage}: {message}",
-        paint(Tone::Bad, "failed:")
-    ));
+    terminal::note(&format!("{} {stage}: {message}", paint(Tone::Bad, "failed:")));
     if let Some(key) = report.keys.get(stage) {
         let path = session.cache.log_path(key);
         let tail = tail(&path, LINES);
         if !tail.is_empty() {
             terminal::note(&format!("  the end of its log ({}):", path.display()));
-            tail.iter()
-                .for_each(|line| terminal::note(&format!("    {line}")));
+            for line in &tail {
+                terminal::note(&format!("    {line}"));
+            }
         }
     }
-    let file = args
-        .file
-        .as_deref()
-        .unwrap_or_else(|| session.source.path());
-    terminal::note(&format!(
-        "  retry only it: pcae-run {} --only {stage}",
-        file.display()
-    ));
+    let file = args.file.as_deref().unwrap_or_else(|| session.source.path());
+    terminal::note(&format!("  retry only it: pcae-run {} --only {stage}", file.display()));
 }
 
 /// Returns the last lines of a file.

@@ -32,13 +32,12 @@ impl Session {
     pub(super) fn open(common: &Common, file: Option<&Path>) -> Result<Self, Failure> {
         device::open(common.device).map_err(Failure::usage)?;
         let backend = device::family(common.device);
-        let (cache, path) = match file {
-            Some(path) => (None, path.to_owned()),
-            None => {
-                let cache = open_cache(common)?;
-                let path = last_pipeline(&cache)?;
-                (Some(cache), path)
-            }
+        // A mistake in the file must not leave an empty cache folder behind.
+        let mut cache = None;
+        let path = if let Some(path) = file {
+            path.to_owned()
+        } else {
+            last_pipeline(cache.insert(open_cache(common)?))?
         };
         let source = Source::read(&path)?;
         let plan = load_plan(&source, common)?;
@@ -46,36 +45,27 @@ impl Session {
             Some(cache) => cache,
             None => open_cache(common)?,
         };
-        Ok(Self {
-            plan,
-            cache,
-            source,
-            backend,
-        })
+        Ok(Self { plan, cache, source, backend })
     }
 
     /// Returns where every stage stands; notes go to the user.
     pub(super) fn standings(&self) -> Result<Vec<Standing>, Failure> {
         let (standings, notes) = assess::assess(&self.plan, &self.cache, &self.backend)?;
-        notes
-            .iter()
-            .for_each(|note| terminal::note(&format!("note: {note}")));
+        for note in &notes {
+            terminal::note(&format!("note: {note}"));
+        }
         Ok(standings)
     }
 
     /// Returns the one stage of a name.
     pub(super) fn stage(&self, name: &str) -> Result<StageIndex, Failure> {
         let found = select::find(&self.plan, name)?;
-        match found[..] {
-            [stage] => Ok(stage),
-            _ => {
-                let first = &self.plan.stages()[found[0]].name;
-                Err(Failure::usage(format!(
-                    "`{name}` matches {} stages; name one, such as `{first}`",
-                    found.len()
-                )))
-            }
+        if let [stage] = found[..] {
+            return Ok(stage);
         }
+        let first = &self.plan.stages()[found[0]].name;
+        let count = found.len();
+        Err(Failure::usage(format!("`{name}` matches {count} stages; name one, such as `{first}`")))
     }
 
     /// Returns the cached result of a stage.
@@ -101,11 +91,7 @@ pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStag
 
 /// Opens the cache folder.
 pub(super) fn open_cache(common: &Common) -> Result<Cache, Failure> {
-    let check = if common.verify {
-        Check::Everything
-    } else {
-        Check::Small
-    };
+    let check = if common.verify { Check::Everything } else { Check::Small };
     Ok(Cache::open(&common.cache, check)?)
 }
 
@@ -116,10 +102,7 @@ pub(super) fn cores() -> usize {
 
 fn last_pipeline(cache: &Cache) -> Result<PathBuf, Failure> {
     let known = cache.pipelines()?;
-    known
-        .into_iter()
-        .find(|path| path.is_file())
-        .ok_or_else(|| {
-            Failure::usage("name the pipeline file: none has been run on this cache so far")
-        })
+    known.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        Failure::usage("name the pipeline file: none has been run on this cache so far")
+    })
 }

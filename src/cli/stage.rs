@@ -16,8 +16,15 @@ use crate::engine::job::{Conditions, Ending, Job};
 use crate::engine::lifeline;
 use crate::stages::AnyStage;
 
-/// Performs one job.
+/// Performs one job; whatever happens, the last line says how it ended.
 pub(super) fn stage(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
+    perform(common, args).inspect_err(|failure| {
+        let message = failure.message.clone();
+        say(&ChildLine::Ended(Ending::Failed { message, lasting: true }));
+    })
+}
+
+fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
     if let Some(parent) = args.die_with {
         lifeline::die_with(parent).map_err(Failure::stage)?;
     }
@@ -31,6 +38,10 @@ pub(super) fn stage(common: &Common, args: &StageArgs) -> Result<ExitCode, Failu
     let conditions = Conditions {
         threads: args.threads,
         longest_wait: args.lock_timeout.map(Duration::from_secs),
+        log: match &args.log[..] {
+            [so_far, name] => Some((so_far.clone(), name.clone())),
+            _ => None,
+        },
         stop,
         report: Box::new(|progress| say(&ChildLine::Progress(progress))),
     };

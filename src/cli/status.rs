@@ -47,9 +47,5 @@ pub(super) fn status(
             terminal::line(line.trim_end());
         }
     }
-    Ok(if check && stale > 0 {
-        ExitCode::from(STALE)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if check && stale > 0 { ExitCode::from(STALE) } else { ExitCode::SUCCESS })
 }

@@ -61,25 +61,14 @@ pub(super) fn paint(tone: Tone, text: &str) -> String {
 
 /// Returns whether standard error shows colors.
 pub(super) fn style() -> Style {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how output looks, never what it says"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "how output looks, never what it says")]
     let refused = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
-    if !refused && io::stderr().is_terminal() {
-        Style::Colored
-    } else {
-        Style::Plain
-    }
+    if !refused && io::stderr().is_terminal() { Style::Colored } else { Style::Plain }
 }
 
 /// Returns a duration for people: `0.04 s`, `21 s`, `3 min 20 s`, `2 h 5 min`.
 pub(super) fn duration(seconds: f64) -> String {
-    if seconds < 10.0 {
-        format!("{seconds:.2} s")
-    } else {
-        whole_duration(seconds)
-    }
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { whole_duration(seconds) }
 }
 
 /// Returns a duration for people, without fractions.
@@ -101,20 +90,12 @@ pub(super) fn size(bytes: u64) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 /// Returns a count with its noun.
 pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::terminal;
 use crate::engine::artifact::Artifact;
 use crate::engine::assess::Standing;
 use crate::engine::plan::StageIndex;
-use crate::report::{Cell, Table, TableColumn, Titled};
+use crate::report::{Cell, Table, TableColumn, Titled, rounded};
 
 /// Follows one cell back to its runs.
 pub(super) fn trace(
@@ -26,13 +26,11 @@ pub(super) fn trace(
     let entry = session.entry(table)?;
     if entry.artifact.kind != "table" {
         let kind = &entry.artifact.kind;
-        return Err(Failure::usage(format!(
-            "`{table}` is a {kind}, not a table"
-        )));
+        return Err(Failure::usage(format!("`{table}` is a {kind}, not a table")));
     }
     let content =
         Table::read(&session.cache.reader(&entry.artifact)).map_err(Failure::integrity)?;
-    let cell = find(&content, row, column)?;
+    let (cell, digits) = find(&content, row, column)?;
     let standings = session.standings()?;
     let members: Vec<_> = session.plan.stages()[stage]
         .inputs
@@ -40,11 +38,11 @@ pub(super) fn trace(
         .flat_map(|input| input.members.iter().copied())
         .collect();
     if !common.json {
-        let spread = cell.std.map_or_else(String::new, |std| format!(" ± {std}"));
+        let number = |value| rounded(value, digits);
+        let spread = cell.std.map_or_else(String::new, |std| format!(" ± {}", number(std)));
         terminal::line(&format!(
             "{table} / {row} / {column}: {}{spread} over {}",
-            cell.mean
-                .map_or_else(|| "–".to_owned(), |mean| mean.to_string()),
+            cell.mean.map_or_else(|| "–".to_owned(), number),
             terminal::count(cell.n, "run"),
         ));
     }
@@ -88,27 +86,21 @@ fn chain(
             indent = depth * 2,
         ));
     }
-    let mut inputs: Vec<_> = planned
-        .inputs
-        .iter()
-        .flat_map(|input| input.members.iter().copied())
-        .collect();
+    let mut inputs: Vec<_> =
+        planned.inputs.iter().flat_map(|input| input.members.iter().copied()).collect();
     inputs.dedup();
     for input in inputs {
         chain(common, session, standings, input, depth + 1);
     }
 }
 
-fn find<'a>(table: &'a Table, row: &str, column: &str) -> Result<&'a Cell, Failure> {
-    let rows: Vec<_> = table
-        .rows
-        .iter()
-        .map(|found| names(&found.labels))
-        .collect();
+/// Returns a cell and the decimals that its column shows.
+fn find<'a>(table: &'a Table, row: &str, column: &str) -> Result<(&'a Cell, usize), Failure> {
+    let rows: Vec<_> = table.rows.iter().map(|found| names(&found.labels)).collect();
     let columns: Vec<_> = table.columns.iter().map(column_names).collect();
     let row = position(&rows, row, "row")?;
     let column = position(&columns, column, "column")?;
-    Ok(&table.rows[row].cells[column])
+    Ok((&table.rows[row].cells[column], table.columns[column].digits))
 }
 
 /// Returns the plain and the printed form of labels.
@@ -122,24 +114,14 @@ fn column_names(column: &TableColumn) -> [String; 2] {
     if plain.is_empty() {
         return [column.value.name.clone(), column.value.title.clone()];
     }
-    [
-        format!("{plain}/{}", column.value.name),
-        format!("{printed}/{}", column.value.title),
-    ]
+    [format!("{plain}/{}", column.value.name), format!("{printed}/{}", column.value.title)]
 }
 
 fn position(names: &[[String; 2]], wanted: &str, what: &str) -> Result<usize, Failure> {
-    let found = names
-        .iter()
-        .position(|forms| forms.iter().any(|form| form.eq_ignore_ascii_case(wanted)));
+    let found =
+        names.iter().position(|forms| forms.iter().any(|form| form.eq_ignore_ascii_case(wanted)));
     found.ok_or_else(|| {
-        let valid: Vec<_> = names
-            .iter()
-            .map(|forms| format!("`{}`", forms[0]))
-            .collect();
-        Failure::usage(format!(
-            "the table has no {what} `{wanted}`, only {}",
-            valid.join(", ")
-        ))
+        let valid: Vec<_> = names.iter().map(|forms| format!("`{}`", forms[0])).collect();
+        Failure::usage(format!("the table has no {what} `{wanted}`, only {}", valid.join(", ")))
     })
 }

@@ -22,10 +22,8 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
         Standing::Cached(entry) => ("hit", entry.record),
         Standing::Stale { record, .. } => ("miss", *record),
         Standing::Waiting { on } => {
-            let names: Vec<_> = on
-                .iter()
-                .map(|&input| session.plan.stages()[input].name.as_str())
-                .collect();
+            let names: Vec<_> =
+                on.iter().map(|&input| session.plan.stages()[input].name.as_str()).collect();
             if common.json {
                 terminal::json(&json!({"stage": planned.name, "state": "after", "inputs": names}));
             } else {
@@ -36,8 +34,7 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
                 ));
                 terminal::line(&format!(
                     "ask `pcae-run why {}`",
-                    on.first()
-                        .map_or("", |&input| { session.plan.stages()[input].name.as_str() })
+                    on.first().map_or("", |&input| { session.plan.stages()[input].name.as_str() })
                 ));
             }
             return Ok(());
@@ -47,24 +44,14 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
     if common.json {
         print_json(&planned.name, state, &record, closest.as_ref());
     } else {
-        print(
-            &planned.name,
-            planned.line,
-            state,
-            &record,
-            closest.as_ref(),
-        );
+        print(&planned.name, planned.line, state, &record, closest.as_ref());
     }
     Ok(())
 }
 
 fn print(stage: &str, line: usize, state: &str, record: &KeyRecord, closest: Option<&Entry>) {
     let key = record.key().short();
-    let state = if state == "hit" {
-        "hit: cached"
-    } else {
-        "miss: would run"
-    };
+    let state = if state == "hit" { "hit: cached" } else { "miss: would run" };
     terminal::line(&format!("{stage} {key} (line {line})  {state}"));
     let Some(earlier) = closest else {
         terminal::line("no other result of this kind has been kept");
@@ -78,10 +65,7 @@ fn print(stage: &str, line: usize, state: &str, record: &KeyRecord, closest: Opt
         age(earlier.run.finished),
         terminal::duration(earlier.run.seconds),
         differences.len(),
-        record
-            .components()
-            .len()
-            .max(earlier.record.components().len()),
+        record.components().len().max(earlier.record.components().len()),
     ));
     for difference in differences {
         terminal::line(&format!("  {}", difference.line()));

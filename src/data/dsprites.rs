@@ -77,11 +77,7 @@ impl Dsprites {
     /// Returns the shape of the images.
     pub fn shape(&self) -> ImageShape {
         let Self::Render { size, .. } = self;
-        ImageShape {
-            channels: 1,
-            height: size.get(),
-            width: size.get(),
-        }
+        ImageShape { channels: 1, height: size.get(), width: size.get() }
     }
 
     /// Draws one split; the result does not depend on the number of threads.
@@ -90,24 +86,14 @@ impl Dsprites {
         split: Split,
         on_progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Images, DataError> {
-        let Self::Render {
-            size,
-            supersampling,
-            factors,
-        } = self;
+        let Self::Render { size, supersampling, factors } = self;
         let ellipses = factors.ellipses(split);
-        let canvas = Canvas {
-            size: size.get(),
-            supersampling: supersampling.get(),
-        };
+        let canvas = Canvas { size: size.get(), supersampling: supersampling.get() };
         let image_size = canvas.size * canvas.size;
         let mut pixels = vec![0; ellipses.len() * image_size];
         let total = ellipses.len() as u64;
         let mut done = 0;
-        for (block, ellipses) in pixels
-            .chunks_mut(BLOCK * image_size)
-            .zip(ellipses.chunks(BLOCK))
-        {
+        for (block, ellipses) in pixels.chunks_mut(BLOCK * image_size).zip(ellipses.chunks(BLOCK)) {
             block
                 .par_chunks_mut(image_size)
                 .zip(ellipses)
@@ -128,10 +114,7 @@ impl Sampling {
                 let order = permutation(LATTICE, &mut seed.stream("dsprites/split"));
                 let part = part_of(split, &order);
                 let kept = limit.map_or(part.len(), |limit| limit.get().min(part.len()));
-                part[..kept]
-                    .iter()
-                    .map(|&index| Ellipse::on_lattice(index))
-                    .collect()
+                part[..kept].iter().map(|&index| Ellipse::on_lattice(index)).collect()
             }
             Self::Continuous { samples, seed } => {
                 let mut rng = seed.stream(&format!("dsprites/factors/{}", split.name()));
@@ -245,10 +228,7 @@ mod tests {
         Dsprites::Render {
             size: NonZeroUsize::new(size).unwrap(),
             supersampling: one(),
-            factors: Sampling::Lattice {
-                seed: Seed(0),
-                limit: NonZeroUsize::new(limit),
-            },
+            factors: Sampling::Lattice { seed: Seed(0), limit: NonZeroUsize::new(limit) },
         }
     }
 
@@ -265,21 +245,10 @@ mod tests {
 
     #[test]
     fn areas_of_the_six_scales_are_those_of_the_original() {
-        let canvas = Canvas {
-            size: 64,
-            supersampling: 1,
-        };
+        let canvas = Canvas { size: 64, supersampling: 1 };
         let areas = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0].map(|scale| {
             let mut image = vec![0; 64 * 64];
-            canvas.draw(
-                &Ellipse {
-                    scale,
-                    orientation: 0.0,
-                    x: 0.0,
-                    y: 0.0,
-                },
-                &mut image,
-            );
+            canvas.draw(&Ellipse { scale, orientation: 0.0, x: 0.0, y: 0.0 }, &mut image);
             assert!(image.iter().all(|&pixel| pixel == 0 || pixel == 255));
             image.iter().filter(|&&pixel| pixel > 0).count()
         });
@@ -288,31 +257,12 @@ mod tests {
 
     #[test]
     fn a_quarter_turn_counter_clockwise_lifts_the_right_end() {
-        let canvas = Canvas {
-            size: 64,
-            supersampling: 1,
-        };
+        let canvas = Canvas { size: 64, supersampling: 1 };
         let mut image = vec![0; 64 * 64];
         let orientation = PI / 4.0;
-        canvas.draw(
-            &Ellipse {
-                scale: 1.0,
-                orientation,
-                x: 0.5,
-                y: 0.5,
-            },
-            &mut image,
-        );
-        assert_eq!(
-            image[25 * 64 + 38],
-            255,
-            "up and to the right of the center is inside"
-        );
-        assert_eq!(
-            image[38 * 64 + 38],
-            0,
-            "down and to the right of the center is outside"
-        );
+        canvas.draw(&Ellipse { scale: 1.0, orientation, x: 0.5, y: 0.5 }, &mut image);
+        assert_eq!(image[25 * 64 + 38], 255, "up and to the right of the center is inside");
+        assert_eq!(image[38 * 64 + 38], 0, "down and to the right of the center is outside");
     }
 
     #[test]
@@ -320,26 +270,15 @@ mod tests {
         let Dsprites::Render { factors, .. } = lattice(4, usize::MAX);
         let parts = Split::ALL.map(|split| factors.ellipses(split));
         assert_eq!(parts.each_ref().map(Vec::len), [64_512, 13_824, 13_824]);
-        let distinct: BTreeSet<[u32; 4]> = parts
-            .iter()
-            .flatten()
-            .map(|ellipse| ellipse.factors().map(f32::to_bits))
-            .collect();
+        let distinct: BTreeSet<[u32; 4]> =
+            parts.iter().flatten().map(|ellipse| ellipse.factors().map(f32::to_bits)).collect();
         assert_eq!(distinct.len(), 92_160);
     }
 
     #[test]
     fn the_lattice_ends_at_the_last_of_the_papers_orientations() {
         let last = Ellipse::on_lattice(LATTICE - 1);
-        assert_eq!(
-            last,
-            Ellipse {
-                scale: 1.0,
-                orientation: 28.0 * PI / 39.0,
-                x: 1.0,
-                y: 1.0
-            }
-        );
+        assert_eq!(last, Ellipse { scale: 1.0, orientation: 28.0 * PI / 39.0, x: 1.0, y: 1.0 });
     }
 
     #[test]
@@ -350,9 +289,7 @@ mod tests {
             .iter()
             .flat_map(|&split| {
                 let images = load(split);
-                (0..images.len())
-                    .map(|index| images.image(index).to_vec())
-                    .collect::<Vec<_>>()
+                (0..images.len()).map(|index| images.image(index).to_vec()).collect::<Vec<_>>()
             })
             .collect();
         assert_eq!(images.len(), 60);
@@ -361,10 +298,7 @@ mod tests {
     #[test]
     fn images_do_not_depend_on_the_number_of_threads() {
         let with_threads = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| continuous(3).load(Split::Train, &mut |_, _| ()).unwrap())
         };
         assert_eq!(with_threads(1), with_threads(3));
@@ -372,30 +306,12 @@ mod tests {
 
     #[test]
     fn antialiased_pixels_add_up_to_the_area_of_the_ellipse() {
-        let canvas = Canvas {
-            size: 16,
-            supersampling: 8,
-        };
+        let canvas = Canvas { size: 16, supersampling: 8 };
         let mut image = vec![0; 256];
-        canvas.draw(
-            &Ellipse {
-                scale: 1.0,
-                orientation: 0.3,
-                x: 0.4,
-                y: 0.6,
-            },
-            &mut image,
-        );
-        let area = image
-            .iter()
-            .map(|&pixel| f64::from(pixel) / 255.0)
-            .sum::<f64>()
-            * 16.0;
+        canvas.draw(&Ellipse { scale: 1.0, orientation: 0.3, x: 0.4, y: 0.6 }, &mut image);
+        let area = image.iter().map(|&pixel| f64::from(pixel) / 255.0).sum::<f64>() * 16.0;
         let exact = PI * 12.76 * 7.215;
-        assert!(
-            (area - exact).abs() < 0.01 * exact,
-            "{area} against {exact}"
-        );
+        assert!((area - exact).abs() < 0.01 * exact, "{area} against {exact}");
     }
 
     #[test]

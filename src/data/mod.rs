@@ -103,11 +103,7 @@ impl ImageShape {
 
 impl fmt::Display for ImageShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} x {} x {}",
-            self.channels, self.height, self.width
-        )
+        write!(formatter, "{} x {} x {}", self.channels, self.height, self.width)
     }
 }
 
@@ -138,20 +134,12 @@ impl Images {
             if expected == found {
                 Ok(())
             } else {
-                Err(DataError::Length {
-                    what,
-                    expected,
-                    found,
-                })
+                Err(DataError::Length { what, expected, found })
             }
         };
         check("pixels", count * size, pixels.len())?;
         check("factors", count * factors.names.len(), factors.values.len())?;
-        Ok(Self {
-            shape,
-            pixels,
-            factors,
-        })
+        Ok(Self { shape, pixels, factors })
     }
 
     /// Returns the number of images.
@@ -198,14 +186,11 @@ impl Images {
     pub fn to_points(&self) -> Points {
         let mut values = vec![0.0; self.pixels.len()];
         let size = self.shape.pixels().max(1);
-        values
-            .par_chunks_mut(size)
-            .enumerate()
-            .for_each(|(index, point)| {
-                for (value, &pixel) in point.iter_mut().zip(self.image(index)) {
-                    *value = unit(pixel);
-                }
-            });
+        values.par_chunks_mut(size).enumerate().for_each(|(index, point)| {
+            for (value, &pixel) in point.iter_mut().zip(self.image(index)) {
+                *value = unit(pixel);
+            }
+        });
         Points::from_rows(size, values)
     }
 }
@@ -220,15 +205,8 @@ mod tests {
     use super::*;
 
     fn two_tiny_images() -> Images {
-        let shape = ImageShape {
-            channels: 1,
-            height: 1,
-            width: 2,
-        };
-        let factors = Factors {
-            names: vec!["x".into()],
-            values: vec![0.0, 1.0],
-        };
+        let shape = ImageShape { channels: 1, height: 1, width: 2 };
+        let factors = Factors { names: vec!["x".into()], values: vec![0.0, 1.0] };
         Images::new(shape, vec![0, 255, 51, 0], factors).unwrap()
     }
 
@@ -242,15 +220,8 @@ mod tests {
 
     #[test]
     fn factors_of_another_number_of_images_are_refused() {
-        let shape = ImageShape {
-            channels: 1,
-            height: 1,
-            width: 2,
-        };
-        let factors = Factors {
-            names: vec!["x".into()],
-            values: vec![0.0],
-        };
+        let shape = ImageShape { channels: 1, height: 1, width: 2 };
+        let factors = Factors { names: vec!["x".into()], values: vec![0.0] };
         let error = Images::new(shape, vec![0; 4], factors).unwrap_err();
         assert_eq!(error.to_string(), "factors: expected 2 values, found 1");
     }

@@ -28,15 +28,11 @@ impl Variance {
         }
         let variances = points.variances();
         if let Some(index) = variances.iter().position(|variance| !variance.is_finite()) {
-            return Err(EstimateError::NonFinite {
-                coordinate: index + 1,
-            });
+            return Err(EstimateError::NonFinite { coordinate: index + 1 });
         }
         let total_variance: f64 = variances.iter().sum();
         if total_variance <= 0.0 {
-            return Err(EstimateError::NoVariance {
-                points: points.rows(),
-            });
+            return Err(EstimateError::NoVariance { points: points.rows() });
         }
         let mut cumulative = 0.0;
         let mut dimension = 0;
@@ -48,12 +44,7 @@ impl Variance {
             dimension += 1;
         }
         let share = cumulative / total_variance;
-        Ok(Estimate {
-            dimension,
-            variances,
-            total_variance,
-            share,
-        })
+        Ok(Estimate { dimension, variances, total_variance, share })
     }
 }
 
@@ -71,9 +62,7 @@ mod tests {
 
     fn count(deviations: &[f32], threshold: f64) -> Result<usize, EstimateError> {
         let threshold = Fraction::new(threshold).unwrap();
-        Variance { threshold }
-            .estimate(&points(deviations))
-            .map(|estimate| estimate.dimension)
+        Variance { threshold }.estimate(&points(deviations)).map(|estimate| estimate.dimension)
     }
 
     #[test]
@@ -92,9 +81,7 @@ mod tests {
     #[test]
     fn the_numbers_behind_the_count_are_returned() {
         let threshold = Fraction::new(0.5).unwrap();
-        let estimate = Variance { threshold }
-            .estimate(&points(&[4.0, 3.0]))
-            .unwrap();
+        let estimate = Variance { threshold }.estimate(&points(&[4.0, 3.0])).unwrap();
         assert_eq!(estimate.variances, [16.0, 9.0]);
         assert_eq!(estimate.total_variance, 25.0);
         assert_eq!(estimate.share, 0.64);
@@ -102,19 +89,10 @@ mod tests {
 
     #[test]
     fn points_without_variance_or_with_broken_numbers_are_refused() {
-        assert_eq!(
-            count(&[0.0, 0.0], 0.9),
-            Err(EstimateError::NoVariance { points: 2 })
-        );
-        assert_eq!(
-            count(&[1.0, f32::NAN], 0.9),
-            Err(EstimateError::NonFinite { coordinate: 2 })
-        );
+        assert_eq!(count(&[0.0, 0.0], 0.9), Err(EstimateError::NoVariance { points: 2 }));
+        assert_eq!(count(&[1.0, f32::NAN], 0.9), Err(EstimateError::NonFinite { coordinate: 2 }));
         let none = Points::new(0, 3, Vec::new()).unwrap();
         let threshold = Fraction::new(0.9).unwrap();
-        assert_eq!(
-            Variance { threshold }.estimate(&none),
-            Err(EstimateError::NoPoints)
-        );
+        assert_eq!(Variance { threshold }.estimate(&none), Err(EstimateError::NoPoints));
     }
 }

@@ -59,10 +59,7 @@ impl ArtifactError {
 
     /// Says that a file does not hold what it should.
     pub fn malformed(name: &str, reason: impl ToString) -> Self {
-        Self::Malformed {
-            name: name.to_owned(),
-            reason: reason.to_string(),
-        }
+        Self::Malformed { name: name.to_owned(), reason: reason.to_string() }
     }
 }
 
@@ -138,13 +135,10 @@ impl ArtifactReader {
 
     /// Returns where a file is.
     pub fn path(&self, name: &str) -> Result<&Path, ArtifactError> {
-        self.files
-            .get(name)
-            .map(PathBuf::as_path)
-            .ok_or_else(|| ArtifactError::Missing {
-                name: name.to_owned(),
-                present: self.files.keys().cloned().collect(),
-            })
+        self.files.get(name).map(PathBuf::as_path).ok_or_else(|| ArtifactError::Missing {
+            name: name.to_owned(),
+            present: self.files.keys().cloned().collect(),
+        })
     }
 
     /// Opens a file.
@@ -199,11 +193,7 @@ impl StoredArtifact {
             encoder.text(&file.digest.to_string());
         }
         let digest = ContentDigest::of_hash(encoder.finish());
-        Self {
-            kind: kind.to_owned(),
-            digest,
-            files,
-        }
+        Self { kind: kind.to_owned(), digest, files }
     }
 
     /// Returns the size of all files.
@@ -215,14 +205,8 @@ impl StoredArtifact {
 /// Returns the path if it stays inside its folder.
 fn plain(name: &str) -> Result<&Path, ArtifactError> {
     let path = Path::new(name);
-    let inside = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    if inside && !name.is_empty() {
-        Ok(path)
-    } else {
-        Err(ArtifactError::BadName(name.to_owned()))
-    }
+    let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if inside && !name.is_empty() { Ok(path) } else { Err(ArtifactError::BadName(name.to_owned())) }
 }
 
 #[cfg(test)]
@@ -235,10 +219,7 @@ mod tests {
         let mut writer = ArtifactWriter::new(folder.path().to_owned());
         writer.write("deep/inside.txt", b"ok").unwrap();
         for name in ["../out", "/etc/x", "", "a/../../b"] {
-            assert!(
-                matches!(writer.write(name, b""), Err(ArtifactError::BadName(_))),
-                "{name}"
-            );
+            assert!(matches!(writer.write(name, b""), Err(ArtifactError::BadName(_))), "{name}");
         }
     }
 

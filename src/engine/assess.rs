@@ -50,15 +50,10 @@ pub fn record<S: StageSet>(
         record.inputs.insert(input.role.clone(), content);
     }
     for (name, path) in &planned.files {
-        record
-            .files
-            .insert(name.clone(), cache.digest_of_file(path)?);
+        record.files.insert(name.clone(), cache.digest_of_file(path)?);
     }
     for name in stage.externals().variables {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "declared by the stage and put into its key"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "declared by the stage and put into its key")]
         let value = std::env::var(&name).ok();
         record.variables.insert(name, value);
     }
@@ -71,11 +66,9 @@ pub fn record<S: StageSet>(
 /// Returns a stage's settings; the kind's own name around them is dropped.
 fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
     match serde_json::to_value(stage) {
-        Ok(serde_json::Value::Object(map)) if map.len() == 1 => map
-            .into_iter()
-            .next()
-            .map(|(_, inner)| inner)
-            .unwrap_or_default(),
+        Ok(serde_json::Value::Object(map)) if map.len() == 1 => {
+            map.into_iter().next().map(|(_, inner)| inner).unwrap_or_default()
+        }
         other => other.unwrap_or_default(),
     }
 }
@@ -108,18 +101,12 @@ pub fn assess<S: StageSet>(
             Lookup::Hit(entry) => Standing::Cached(entry),
             Lookup::Miss => {
                 let why = why(plan.name(), &planned.name, &record, cache)?;
-                Standing::Stale {
-                    record: Box::new(record),
-                    why,
-                }
+                Standing::Stale { record: Box::new(record), why }
             }
             Lookup::Damaged(damage) => {
                 notes.push(damaged_note(&planned.name, &damage));
                 let why = "its cached result is damaged".to_owned();
-                Standing::Stale {
-                    record: Box::new(record),
-                    why,
-                }
+                Standing::Stale { record: Box::new(record), why }
             }
         });
     }
@@ -143,11 +130,7 @@ pub fn why(
         return Ok("first run".to_owned());
     };
     let differences = record.differences(&earlier.record);
-    let mut lines: Vec<_> = differences
-        .iter()
-        .take(SHOWN)
-        .map(Difference::line)
-        .collect();
+    let mut lines: Vec<_> = differences.iter().take(SHOWN).map(Difference::line).collect();
     if differences.len() > SHOWN {
         lines.push(format!("and {} more", differences.len() - SHOWN));
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::digest::ContentDigest;
 use super::key::{InputRecord, KeyRecord};
-use super::schedule::OnError;
+use super::run::OnError;
 use super::stage::Kind;
 use super::toy::ToyLab;
 
@@ -23,23 +23,14 @@ fn an_unchanged_output_stops_the_rerun() {
     let mut lab = ToyLab::stages(CHAIN);
     assert_eq!(lab.run().executed, ["a", "b", "c"]);
     let second = lab.edit("value: 3", "value: -3").run();
-    assert_eq!(
-        second.executed,
-        ["a", "b"],
-        "|3| = |-3|: same digest, so `c` is a hit"
-    );
+    assert_eq!(second.executed, ["a", "b"], "|3| = |-3|: same digest, so `c` is a hit");
 }
 
 #[test]
 fn a_default_written_out_is_the_same_key() {
     let mut lab = ToyLab::stages(CHAIN);
     lab.run();
-    assert!(
-        lab.edit(r#"right: "b""#, r#"right: "b", plus: 0"#)
-            .run()
-            .executed
-            .is_empty()
-    );
+    assert!(lab.edit(r#"right: "b""#, r#"right: "b", plus: 0"#).run().executed.is_empty());
     assert_eq!(lab.edit("plus: 0", "plus: 1").run().executed, ["c"]);
 }
 
@@ -49,9 +40,7 @@ fn swapped_inputs_have_another_key() {
         r#""x": Constant(value: 1), "y": Constant(value: 2), "s": Sum(left: "x", right: "y")"#,
     );
     lab.run();
-    let swapped = lab
-        .edit(r#"left: "x", right: "y""#, r#"left: "y", right: "x""#)
-        .run();
+    let swapped = lab.edit(r#"left: "x", right: "y""#, r#"left: "y", right: "x""#).run();
     assert_eq!(swapped.executed, ["s"]);
 }
 
@@ -60,10 +49,7 @@ fn equal_stages_are_computed_once() {
     let lab = ToyLab::stages(r#""x": Constant(value: 1), "y": Constant(value: 1)"#);
     let report = lab.run();
     assert_eq!((report.executed.len(), report.cached), (1, 1));
-    assert_eq!(
-        lab.values(&report),
-        BTreeMap::from([("x".into(), 1), ("y".into(), 1)])
-    );
+    assert_eq!(lab.values(&report), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]));
 }
 
 #[test]
@@ -76,12 +62,7 @@ fn a_family_is_collected_in_axis_order_with_the_first_seed_first() {
             "all": Total(of: Each("k-{m}-{s}")),
         })"#,
     );
-    let order: Vec<_> = lab
-        .plan()
-        .stages()
-        .iter()
-        .map(|stage| stage.name.clone())
-        .collect();
+    let order: Vec<_> = lab.plan().stages().iter().map(|stage| stage.name.clone()).collect();
     assert_eq!(
         order,
         [
@@ -90,10 +71,7 @@ fn a_family_is_collected_in_axis_order_with_the_first_seed_first() {
         ]
     );
     let values = lab.values(&lab.run());
-    assert_eq!(
-        (values["of-p"], values["of-q"], values["all"]),
-        (41, 81, 122)
-    );
+    assert_eq!((values["of-p"], values["of-q"], values["all"]), (41, 81, 122));
 }
 
 #[test]
@@ -133,10 +111,7 @@ fn expected(values: &[i64], links: &[(usize, usize)]) -> BTreeMap<String, i64> {
         let known = all.len();
         all.push(all[left % known] + all[right % known] + i64::try_from(known).unwrap());
     }
-    all.iter()
-        .enumerate()
-        .map(|(at, value)| (format!("n{at}"), *value))
-        .collect()
+    all.iter().enumerate().map(|(at, value)| (format!("n{at}"), *value)).collect()
 }
 
 proptest! {

@@ -119,8 +119,6 @@ impl RunContext {
 
     fn only(&self, reference: &str) -> Result<&Member, StageError> {
         let members = self.members(reference)?;
-        members
-            .first()
-            .ok_or_else(|| format!("`{reference}` has no artifact").into())
+        members.first().ok_or_else(|| format!("`{reference}` has no artifact").into())
     }
 }

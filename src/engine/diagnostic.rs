@@ -27,13 +27,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Starts a diagnostic at a place.
     pub fn new(at: Span, message: impl Into<String>) -> Self {
-        Self {
-            at,
-            message: message.into(),
-            label: String::new(),
-            context: Vec::new(),
-            help: None,
-        }
+        Self { at, message: message.into(), label: String::new(), context: Vec::new(), help: None }
     }
 
     /// Says what stands at the place.
@@ -101,18 +95,11 @@ pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String
 fn group<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
     let mut snippet = Snippet::source(source.text())
         .path(source.path().display().to_string())
-        .annotation(annotation(
-            source,
-            AnnotationKind::Primary,
-            diagnostic.at,
-            &diagnostic.label,
-        ));
+        .annotation(annotation(source, AnnotationKind::Primary, diagnostic.at, &diagnostic.label));
     for (span, label) in &diagnostic.context {
         snippet = snippet.annotation(annotation(source, AnnotationKind::Context, *span, label));
     }
-    let group = Level::ERROR
-        .primary_title(diagnostic.message.as_str())
-        .element(snippet);
+    let group = Level::ERROR.primary_title(diagnostic.message.as_str()).element(snippet);
     match &diagnostic.help {
         Some(help) => group.element(Level::HELP.message(help.as_str())),
         None => group,
@@ -127,23 +114,14 @@ fn annotation<'a>(
 ) -> annotate_snippets::Annotation<'a> {
     let end = source.text().len();
     let annotation = kind.span(span.start.min(end)..span.end.clamp(span.start.min(end), end));
-    if label.is_empty() {
-        annotation
-    } else {
-        annotation.label(label)
-    }
+    if label.is_empty() { annotation } else { annotation.label(label) }
 }
 
 /// Returns the valid name that the user most likely meant.
 pub fn nearest<'a>(found: &str, valid: &[&'a str]) -> Option<&'a str> {
     valid
         .iter()
-        .map(|name| {
-            (
-                strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()),
-                *name,
-            )
-        })
+        .map(|name| (strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()), *name))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
@@ -151,11 +129,7 @@ pub fn nearest<'a>(found: &str, valid: &[&'a str]) -> Option<&'a str> {
 
 fn list(names: &[&str]) -> String {
     const SHOWN: usize = 12;
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>();
+    let mut text = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>();
     if names.len() > SHOWN {
         text.push(format!("and {} more", names.len() - SHOWN));
     }

@@ -36,10 +36,7 @@ pub struct Digest<T> {
 impl<T> Digest<T> {
     /// Wraps a finished hash.
     pub fn of_hash(hash: blake3::Hash) -> Self {
-        Self {
-            bytes: *hash.as_bytes(),
-            names: PhantomData,
-        }
+        Self { bytes: *hash.as_bytes(), names: PhantomData }
     }
 
     /// Returns the first eight hexadecimal digits, for people.
@@ -119,9 +116,6 @@ mod tests {
         let path = folder.path().join("large");
         let bytes = vec![7_u8; 200_000];
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(
-            ContentDigest::of_file(&path).unwrap(),
-            ContentDigest::of_bytes(&bytes)
-        );
+        assert_eq!(ContentDigest::of_file(&path).unwrap(), ContentDigest::of_bytes(&bytes));
     }
 }

@@ -14,9 +14,7 @@ pub struct Encoder {
 impl Encoder {
     /// Starts an encoding of one purpose.
     pub fn new(context: &str) -> Self {
-        Self {
-            hasher: blake3::Hasher::new_derive_key(context),
-        }
+        Self { hasher: blake3::Hasher::new_derive_key(context) }
     }
 
     /// Ends the encoding.
@@ -43,7 +41,9 @@ impl Encoder {
             Value::String(text) => self.text(text),
             Value::Array(items) => {
                 self.tagged(b'l', &(items.len() as u64).to_le_bytes());
-                items.iter().for_each(|item| self.value(item));
+                for item in items {
+                    self.value(item);
+                }
             }
             Value::Object(map) => {
                 // The map's own order depends on a cargo feature that a dependency may switch on.

@@ -51,10 +51,7 @@ pub fn pass(point: &str) -> io::Result<()> {
 }
 
 fn armed() -> Option<(String, Action)> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test switch, never an input of a stage"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a test switch, never an input of a stage")]
     let setting = std::env::var("PCAE_RUN_FAILPOINT").ok()?;
     let (name, action) = setting.split_once('=')?;
     let action = match action {

@@ -61,6 +61,8 @@ pub struct Conditions {
     pub threads: usize,
     /// How long to wait for another process with the same key.
     pub longest_wait: Option<Duration>,
+    /// The log so far, and its name once the key is claimed.
+    pub log: Option<(PathBuf, PathBuf)>,
     /// Set when the stage should save its state and stop.
     pub stop: Arc<AtomicBool>,
     /// Takes the stage's progress.
@@ -88,10 +90,7 @@ pub enum Ending {
 
 impl Ending {
     fn failed(message: impl ToString) -> Self {
-        Self::Failed {
-            message: message.to_string(),
-            lasting: false,
-        }
+        Self::Failed { message: message.to_string(), lasting: false }
     }
 }
 
@@ -104,34 +103,31 @@ impl Job {
         if job.record.key() == job.key {
             Ok(job)
         } else {
-            Err(format!(
-                "{} was written by another version of pcae-run",
-                path.display()
-            ))
+            Err(format!("{} was written by another version of pcae-run", path.display()))
         }
     }
 
     /// Writes the job file whole or not at all.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let temporary = path.with_extension("tmp");
         fs::write(&temporary, serde_json::to_vec(self)?)?;
         fs::rename(&temporary, path)
     }
 
     /// Runs the job.
     pub fn perform<S: StageSet>(self, cache: &Cache, conditions: Conditions) -> Ending {
-        let reuse = if self.force {
-            Reuse::Refused
-        } else {
-            Reuse::Allowed
-        };
+        let reuse = if self.force { Reuse::Refused } else { Reuse::Allowed };
         match cache.claim(&self.key, reuse, conditions.longest_wait) {
             Ok(Claimed::Hit(entry)) => Ending::Cached(entry),
-            Ok(Claimed::Mine(claim)) => self.compute::<S>(cache, claim, conditions),
-            Err(error @ CacheError::Waited { .. }) => Ending::Failed {
-                message: error.to_string(),
-                lasting: true,
-            },
+            Ok(Claimed::Mine(claim)) => {
+                if let Some((so_far, name)) = &conditions.log {
+                    let _ = fs::rename(so_far, name);
+                }
+                self.compute::<S>(cache, claim, conditions)
+            }
+            Err(error @ CacheError::Waited { .. }) => {
+                Ending::Failed { message: error.to_string(), lasting: true }
+            }
             Err(error) => Ending::failed(error),
         }
     }
@@ -147,9 +143,7 @@ impl Job {
             Err(error) => return Ending::failed(error),
         };
         if let Some(file) = self.changed_file() {
-            return Ending::failed(format!(
-                "`{file}` changed before the stage began: run again"
-            ));
+            return Ending::failed(format!("`{file}` changed before the stage began: run again"));
         }
         let threads = conditions.threads;
         let mut context = self.context(cache, &claim, conditions);
@@ -161,7 +155,10 @@ impl Job {
         match result {
             Ok(()) => {}
             Err(StageError::Stopped) => return Ending::Stopped,
-            Err(StageError::Failed(error)) => return Ending::failed(chain(&*error)),
+            Err(StageError::Failed(error)) => {
+                let full = if is_full(cache.root()) { ": no space left on the disk" } else { "" };
+                return Ending::failed(format!("{}{full}", chain(&*error)));
+            }
         }
         if let Some(file) = self.changed_file() {
             return Ending::failed(format!(
@@ -173,10 +170,7 @@ impl Job {
             stage: self.stage.clone(),
             seconds: began.elapsed().as_secs_f64(),
             finished: clock::now(),
-            host: rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             threads,
             peak_memory: peak_memory("self"),
         };
@@ -216,6 +210,12 @@ impl Job {
     }
 }
 
+/// Returns whether a stage failed where nothing more can be written.
+fn is_full(folder: &Path) -> bool {
+    const NOTHING_MORE: u64 = 1 << 20;
+    rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < NOTHING_MORE)
+}
+
 /// Returns an error with its causes, on one line.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -233,15 +233,6 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 /// Returns the largest resident memory of a process in bytes.
 pub fn peak_memory(process: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(
-        line.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<u64>()
-            .ok()?
-            * 1024,
-    )
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
 }

@@ -105,9 +105,7 @@ impl KeyRecord {
             found.insert(format!("file {name}"), digest.short());
         }
         for (name, value) in &self.variables {
-            let value = value
-                .as_ref()
-                .map_or("(absent)".to_owned(), |value| format!("{value:?}"));
+            let value = value.as_ref().map_or("(absent)".to_owned(), |value| format!("{value:?}"));
             found.insert(format!("variable {name}"), value);
         }
         if let Some(backend) = &self.backend {
@@ -148,20 +146,12 @@ impl Difference {
     /// Returns the change in one line, such as `epochs 20 -> 40`.
     pub fn line(&self) -> String {
         let value = |side: &Option<String>| side.clone().unwrap_or_else(|| "(none)".to_owned());
-        format!(
-            "{} {} -> {}",
-            self.component,
-            value(&self.old),
-            value(&self.new)
-        )
+        format!("{} {} -> {}", self.component, value(&self.old), value(&self.new))
     }
 }
 
 fn place(labels: &Labels) -> String {
-    let pairs: Vec<_> = labels
-        .iter()
-        .map(|(axis, label)| format!("{axis}={label}"))
-        .collect();
+    let pairs: Vec<_> = labels.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
     pairs.join(",")
 }
 
@@ -180,11 +170,7 @@ fn sorted(names: &[String]) -> Vec<&String> {
 
 fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
     let below = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}.{name}")
-        }
+        if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
     };
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -212,13 +198,7 @@ mod tests {
     use super::*;
 
     fn record(settings: Value) -> KeyRecord {
-        KeyRecord::new(
-            Kind {
-                name: "Train",
-                version: 1,
-            },
-            settings,
-        )
+        KeyRecord::new(Kind { name: "Train", version: 1 }, settings)
     }
 
     #[test]
@@ -226,14 +206,8 @@ mod tests {
         let mut old = record(json!({"epochs": 20, "model": {"Pcae": {"latent": 16}}, "list": [1]}));
         let mut new =
             record(json!({"epochs": 40, "model": {"Pcae": {"latent": 16}}, "list": [1, 2]}));
-        old.inputs.insert(
-            "data".into(),
-            InputRecord::One(ContentDigest::of_bytes(b"a")),
-        );
-        new.inputs.insert(
-            "data".into(),
-            InputRecord::One(ContentDigest::of_bytes(b"a")),
-        );
+        old.inputs.insert("data".into(), InputRecord::One(ContentDigest::of_bytes(b"a")));
+        new.inputs.insert("data".into(), InputRecord::One(ContentDigest::of_bytes(b"a")));
         let lines: Vec<_> = new.differences(&old).iter().map(Difference::line).collect();
         assert_eq!(lines, ["epochs 20 -> 40", "list[1] (none) -> 2"]);
         assert!(new.differences(&new.clone()).is_empty());
@@ -247,10 +221,7 @@ mod tests {
         empty.variables.insert("X".into(), Some(String::new()));
         assert_ne!(absent.key(), empty.key());
         assert_ne!(absent.key(), record(json!({})).key());
-        assert_eq!(
-            empty.differences(&absent)[0].line(),
-            "variable X (absent) -> \"\""
-        );
+        assert_eq!(empty.differences(&absent)[0].line(), "variable X (absent) -> \"\"");
     }
 
     #[test]
@@ -259,20 +230,12 @@ mod tests {
         let plain = record(json!({"epochs": 20, "rate": 0.003}));
         let mut full = plain.clone();
         full.backend = Some("burn-0.22.1/flex".into());
-        full.inputs.insert(
-            "data".into(),
-            InputRecord::One(ContentDigest::of_bytes(b"images")),
-        );
+        full.inputs.insert("data".into(), InputRecord::One(ContentDigest::of_bytes(b"images")));
         let labels = Labels::from([("seed".to_owned(), "s0".to_owned())]);
         let members = vec![(labels, ContentDigest::of_bytes(b"record"))];
-        full.inputs
-            .insert("records".into(), InputRecord::Each(members));
-        full.files
-            .insert("step.py".into(), ContentDigest::of_bytes(b"print()"));
+        full.inputs.insert("records".into(), InputRecord::Each(members));
+        full.files.insert("step.py".into(), ContentDigest::of_bytes(b"print()"));
         full.variables.insert("HOME".into(), None);
-        assert_eq!(
-            [plain.key().short(), full.key().short()],
-            ["9fe36cfc", "58d0dc5a"]
-        );
+        assert_eq!([plain.key().short(), full.key().short()], ["9fe36cfc", "58d0dc5a"]);
     }
 }

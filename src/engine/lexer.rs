@@ -78,20 +78,14 @@ pub fn tokens(text: &str) -> Vec<Token> {
                 TokenKind::Word
             }
         };
-        found.push(Token {
-            kind,
-            span: Span::new(start, at),
-        });
+        found.push(Token { kind, span: Span::new(start, at) });
     }
     found
 }
 
 fn comment_end(bytes: &[u8], start: usize) -> usize {
     if bytes[start + 1] == b'/' {
-        return bytes[start..]
-            .iter()
-            .position(|&b| b == b'\n')
-            .map_or(bytes.len(), |n| start + n);
+        return bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |n| start + n);
     }
     // Block comments nest in RON.
     let (mut depth, mut at) = (0_usize, start);
@@ -123,31 +117,21 @@ fn quoted_end(bytes: &[u8], start: usize) -> usize {
 }
 
 fn raw_string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let hashes = bytes[start + 1..]
-        .iter()
-        .take_while(|&&b| b == b'#')
-        .count();
+    let hashes = bytes[start + 1..].iter().take_while(|&&b| b == b'#').count();
     let open = start + 1 + hashes;
     if bytes.get(open) != Some(&b'"') {
         return None;
     }
     let mut close = vec![b'"'];
     close.extend(std::iter::repeat_n(b'#', hashes));
-    let found = bytes[open + 1..]
-        .windows(close.len())
-        .position(|window| window == close);
+    let found = bytes[open + 1..].windows(close.len()).position(|window| window == close);
     Some(found.map_or(bytes.len(), |n| open + 1 + n + close.len()))
 }
 
 fn word_end(bytes: &[u8], start: usize) -> usize {
     if bytes[start] == b'\'' {
         // A character literal may hold a mark or a quote.
-        let close = start
-            + if bytes.get(start + 1) == Some(&b'\\') {
-                3
-            } else {
-                2
-            };
+        let close = start + if bytes.get(start + 1) == Some(&b'\\') { 3 } else { 2 };
         if bytes.get(close) == Some(&b'\'') {
             return close + 1;
         }
@@ -197,11 +181,7 @@ pub fn fields(tokens: &[Token]) -> Vec<Field> {
         } else if token.is(b':') && at > 0 && at + 1 < tokens.len() {
             let end = value_end(tokens, at + 1);
             let value = Span::new(tokens[at + 1].span.start, end);
-            found.push(Field {
-                name: tokens[at - 1].span,
-                value,
-                depth,
-            });
+            found.push(Field { name: tokens[at - 1].span, value, depth });
         }
     }
     found
@@ -237,18 +217,7 @@ mod tests {
         let text = "A(b: \"x,)\\\"\", /* ( /* nested */ */ c: r#\"a\"b\"#) // tail (";
         assert_eq!(
             words(text),
-            [
-                "A",
-                "(",
-                "b",
-                ":",
-                "\"x,)\\\"\"",
-                ",",
-                "c",
-                ":",
-                "r#\"a\"b\"#",
-                ")"
-            ]
+            ["A", "(", "b", ":", "\"x,)\\\"\"", ",", "c", ":", "r#\"a\"b\"#", ")"]
         );
     }
 
@@ -260,17 +229,12 @@ mod tests {
             .iter()
             .map(|f| (&text[f.name.range()], &text[f.value.range()], f.depth))
             .collect();
-        assert_eq!(
-            seen,
-            [("b", "C(d: 1)", 1), ("d", "1", 2), ("e", "[2, 3]", 1)]
-        );
+        assert_eq!(seen, [("b", "C(d: 1)", 1), ("d", "1", 2), ("e", "[2, 3]", 1)]);
     }
 
     #[test]
     fn unfinished_text_ends_quietly() {
-        for text in [
-            "\"open", "r#\"open", "/* open", "A(b:", "'", "r", "((((", "/",
-        ] {
+        for text in ["\"open", "r#\"open", "/* open", "A(b:", "'", "r", "((((", "/"] {
             let _ = fields(&tokens(text));
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process;
 
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::getppid;
 
 /// Becomes another program that dies when its parent does; returns only if that fails.
 pub fn replace_process(parent: u32, args: &[String]) -> io::Error {
@@ -20,17 +20,21 @@ pub fn replace_process(parent: u32, args: &[String]) -> io::Error {
     }
 }
 
-/// Makes the system kill this process when its parent dies, however that happens.
+/// Makes sure that this process ends when its parent does, however that happens.
 pub fn die_with(parent: u32) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    #[cfg(not(target_os = "linux"))]
+    std::thread::spawn(move || {
+        while parent_is(parent) {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        std::process::abort();
+    });
     // The parent may have died before the request was in place.
-    if getppid()
-        .map(Pid::as_raw_nonzero)
-        .map(|id| id.get().unsigned_abs())
-        == Some(parent)
-    {
-        Ok(())
-    } else {
-        Err(io::Error::other("the runner is gone"))
-    }
+    if parent_is(parent) { Ok(()) } else { Err(io::Error::other("the runner is gone")) }
+}
+
+fn parent_is(process: u32) -> bool {
+    getppid().is_some_and(|found| found.as_raw_pid().unsigned_abs() == process)
 }

@@ -21,6 +21,8 @@ pub mod lexer;
 pub mod lifeline;
 pub mod parse_error;
 pub mod plan;
+mod resolve;
+pub mod run;
 pub mod schedule;
 pub mod select;
 pub mod source;

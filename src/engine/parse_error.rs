@@ -3,6 +3,7 @@
 use ron::error::{Error, SpannedError};
 
 use super::diagnostic::Diagnostic;
+use super::lexer::{self, Token, TokenKind};
 use super::source::{Span, offset_of};
 
 /// Returns the bytes of `text` that a parse error is about.
@@ -10,7 +11,15 @@ pub fn place(text: &str, error: &SpannedError) -> Span {
     let start = offset_of(text, error.span.start.line, error.span.start.col);
     let end = offset_of(text, error.span.end.line, error.span.end.col);
     let (start, end) = (start.min(text.len()), end.min(text.len()));
-    trimmed(text, Span::new(start, end.max(start)))
+    let span = trimmed(text, Span::new(start, end.max(start)));
+    if !matches!(error.code, Error::IntegerOutOfBounds | Error::InvalidValueForType { .. }) {
+        return span;
+    }
+    // These point behind the value or at its last character: take the whole of it.
+    let tokens = lexer::tokens(text);
+    let holds = |token: &&Token| token.span.start <= span.start && span.start <= token.span.end;
+    let value = tokens.iter().filter(|token| !matches!(token.kind, TokenKind::Mark(_)));
+    value.clone().find(holds).map_or(span, |token| token.span)
 }
 
 /// Explains a parse error of `text`; `locate` maps a span of `text` to one of the pipeline file.
@@ -22,26 +31,16 @@ pub fn explain(
 ) -> Diagnostic {
     let at = locate(place(text, error));
     let inside = |outer: &Option<String>| {
-        outer
-            .as_ref()
-            .map_or_else(|| what.to_owned(), |name| format!("`{name}`"))
+        outer.as_ref().map_or_else(|| what.to_owned(), |name| format!("`{name}`"))
     };
     match &error.code {
-        Error::NoSuchStructField {
-            expected,
-            found,
-            outer,
-        } => Diagnostic::new(at, format!("{} has no field `{found}`", inside(outer)))
-            .label("unknown field")
-            .suggest(found, expected),
-        Error::NoSuchEnumVariant {
-            expected,
-            found,
-            outer,
-        } => {
-            let group = outer
-                .as_ref()
-                .map_or_else(|| what.to_owned(), |name| words(name));
+        Error::NoSuchStructField { expected, found, outer } => {
+            Diagnostic::new(at, format!("{} has no field `{found}`", inside(outer)))
+                .label("unknown field")
+                .suggest(found, expected)
+        }
+        Error::NoSuchEnumVariant { expected, found, outer } => {
+            let group = outer.as_ref().map_or_else(|| what.to_owned(), |name| words(name));
             Diagnostic::new(at, format!("`{found}` is not a known {group}"))
                 .label("unknown name")
                 .suggest(found, expected)
@@ -51,13 +50,17 @@ pub fn explain(
                 .label("ends without it")
                 .help(format!("add `{field}: ..`"))
         }
-        Error::DuplicateStructField { field, outer } => Diagnostic::new(
-            at,
-            format!("{} has the field `{field}` twice", inside(outer)),
-        )
-        .help("delete one of them"),
+        Error::DuplicateStructField { field, outer } => {
+            Diagnostic::new(at, format!("{} has the field `{field}` twice", inside(outer)))
+                .help("delete one of them")
+        }
         Error::InvalidValueForType { expected, found } => {
-            Diagnostic::new(at, format!("expected {expected}, found {found}"))
+            Diagnostic::new(at, format!("expected {}, found {}", plain(expected), plain(found)))
+        }
+        Error::IntegerOutOfBounds => Diagnostic::new(at, "this whole number is out of range here")
+            .help("counts, sizes and seeds are not negative"),
+        Error::ExpectedComma => {
+            Diagnostic::new(at, "expected a comma").help("separate values and fields with `,`")
         }
         Error::ExpectedDifferentLength { expected, found } => {
             Diagnostic::new(at, format!("expected {expected}, found {found} elements"))
@@ -70,6 +73,15 @@ pub fn explain(
         }
         other => Diagnostic::new(at, lower_first(&other.to_string())),
     }
+}
+
+/// Puts the parser's words for numbers into the user's.
+fn plain(words: &str) -> String {
+    words
+        .replace("a nonzero usize", "a whole number of at least 1")
+        .replace("the unsigned integer ", "")
+        .replace("the signed integer ", "")
+        .replace("the floating point number ", "")
 }
 
 /// Turns a type's name into words: `AnyStage` is a stage kind, `ModelSpec` a model.
@@ -90,9 +102,7 @@ fn words(type_name: &str) -> String {
 
 fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Cuts white space off a span, keeping at least one byte where there is one.

@@ -15,63 +15,9 @@ use super::executor::{Executor, Order, Update, Urgency};
 use super::job::{Ending, Job, JobInput};
 use super::key::KeyRecord;
 use super::plan::{Plan, StageIndex};
+use super::run::{Manner, OnError, RunReport, run_id};
 use super::select::Selection;
 use super::stage::{Needs, StageSet};
-
-/// What happens to the rest when a stage fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnError {
-    /// Running stages finish, no new ones start.
-    Finish,
-    /// Running stages are stopped.
-    Stop,
-    /// Everything that doesn't need the failed stage still runs.
-    Continue,
-}
-
-/// How a run goes about it; of all this only the backend is in keys.
-#[derive(Clone, Debug)]
-pub struct Manner {
-    /// Stages side by side.
-    pub jobs: usize,
-    /// Stages side by side that use the compute device.
-    pub device_jobs: usize,
-    /// Processor cores to share out.
-    pub cores: usize,
-    /// The compute device.
-    pub device: String,
-    /// The device's backend, as it stands in keys.
-    pub backend: String,
-    /// What to do about failures.
-    pub on_error: OnError,
-    /// Default for stages without a limit of their own.
-    pub timeout: Option<Duration>,
-    /// Default for stages without a limit of their own.
-    pub retries: u32,
-}
-
-/// How a run went.
-#[derive(Debug, Default)]
-pub struct RunReport {
-    /// Stages computed, in the order they ended.
-    pub executed: Vec<String>,
-    /// Stages taken from the cache.
-    pub cached: usize,
-    /// Failed stages with what happened.
-    pub failed: Vec<(String, String)>,
-    /// Stages that were stopped and saved their state.
-    pub stopped: Vec<String>,
-    /// Stages that did not start.
-    pub skipped: usize,
-    /// Keys of the stages that were started, by name.
-    pub keys: BTreeMap<String, StageKey>,
-    /// The results, by stage.
-    pub entries: BTreeMap<StageIndex, Entry>,
-    /// Whether the user interrupted the run.
-    pub interrupted: bool,
-    /// Wall time.
-    pub seconds: f64,
-}
 
 enum State {
     /// Its inputs are not all there, or it has not been looked at.
@@ -79,11 +25,7 @@ enum State {
     /// It is to run as soon as there is room.
     Ready(Box<KeyRecord>, String),
     /// It runs.
-    Running {
-        key: StageKey,
-        since: Instant,
-        needs: Needs,
-    },
+    Running { key: StageKey, since: Instant, needs: Needs },
     /// It ended one way or another.
     Settled,
 }
@@ -97,6 +39,7 @@ pub struct Scheduler<'a, S> {
     states: Vec<State>,
     tries: BTreeMap<StageIndex, u32>,
     draining: bool,
+    run_id: String,
     report: RunReport,
     emit: &'a mut dyn FnMut(Event),
 }
@@ -118,6 +61,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             states: plan.stages().iter().map(|_| State::Open).collect(),
             tries: BTreeMap::new(),
             draining: false,
+            run_id: run_id(),
             report: RunReport::default(),
             emit,
         }
@@ -130,13 +74,9 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         interrupts: &dyn Fn() -> usize,
     ) -> Result<RunReport, CacheError> {
         const PATIENCE: Duration = Duration::from_millis(100);
-        let began = Instant::now();
         let mut open = self.universe();
         let stages = self.selection.allowed.len();
-        (self.emit)(Event::Started {
-            pipeline: self.plan.name().to_owned(),
-            stages,
-        });
+        (self.emit)(Event::Started { pipeline: self.plan.name().to_owned(), stages });
         let mut heeded = 0;
         loop {
             let asked = interrupts();
@@ -144,19 +84,11 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 heeded = asked;
                 self.draining = true;
                 self.report.interrupted = true;
-                executor.stop(if asked > 1 {
-                    Urgency::Now
-                } else {
-                    Urgency::Soon
-                });
+                executor.stop(if asked > 1 { Urgency::Now } else { Urgency::Soon });
             }
             self.look(&mut open)?;
             self.start(&open, executor);
-            if !self
-                .states
-                .iter()
-                .any(|state| matches!(state, State::Running { .. }))
-            {
+            if !self.states.iter().any(|state| matches!(state, State::Running { .. })) {
                 break;
             }
             match executor.next(PATIENCE) {
@@ -174,7 +106,6 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.report.skipped += 1;
             }
         }
-        self.report.seconds = began.elapsed().as_secs_f64();
         Ok(self.report)
     }
 
@@ -213,19 +144,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.without_input(stage, *missing);
             return Ok(());
         }
-        let artifact = |member| {
-            self.report
-                .entries
-                .get(&member)
-                .map(|entry| entry.artifact.clone())
-        };
-        let record = assess::record(
-            planned,
-            artifact,
-            self.plan,
-            self.cache,
-            &self.manner.backend,
-        )?;
+        let artifact =
+            |member| self.report.entries.get(&member).map(|entry| entry.artifact.clone());
+        let record =
+            assess::record(planned, artifact, self.plan, self.cache, &self.manner.backend)?;
         let key = record.key();
         let found = self.cache.lookup(&key)?;
         let forced = self.selection.forced.contains(&stage);
@@ -276,9 +198,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             let message =
                 format!("its input `{input}` is not cached; `--until` also runs what is needed");
             self.settle(stage, None, Outcome::Failed, 0.0, Some(message.clone()));
-            self.report
-                .failed
-                .push((self.plan.stages()[stage].name.clone(), message));
+            self.report.failed.push((self.plan.stages()[stage].name.clone(), message));
         }
     }
 
@@ -299,10 +219,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             .copied()
             .filter(|&stage| matches!(self.states[stage], State::Ready(..)))
             .collect();
-        let (mut all, mut device) = (
-            running(None, &self.states),
-            running(Some(Needs::Device), &self.states),
-        );
+        let (mut all, mut device) =
+            (running(None, &self.states), running(Some(Needs::Device), &self.states));
         let side_by_side = (all + ready.len()).min(self.manner.jobs).max(1);
         for stage in ready {
             let needs = self.plan.stages()[stage].stage.as_stage().needs();
@@ -339,16 +257,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 let labels = self.plan.stages()[*member].labels.clone();
                 Some((labels, self.report.entries.get(member)?.artifact.clone()))
             });
-            JobInput {
-                reference: input.reference.text().to_owned(),
-                members: members.collect(),
-            }
+            JobInput { reference: input.reference.text().to_owned(), members: members.collect() }
         });
         let files = planned.files.iter().map(|(name, path)| {
-            (
-                name.clone(),
-                std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-            )
+            (name.clone(), std::path::absolute(path).unwrap_or_else(|_| path.clone()))
         });
         let job = Job {
             key,
@@ -361,28 +273,16 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             device: self.manner.device.clone(),
             force: self.selection.forced.contains(&stage),
         };
-        self.states[stage] = State::Running {
-            key,
-            since: Instant::now(),
-            needs,
-        };
+        self.states[stage] = State::Running { key, since: Instant::now(), needs };
         self.report.keys.insert(planned.name.clone(), key);
-        (self.emit)(Event::StageStarted {
-            stage: planned.name.clone(),
-            key,
-            why,
-        });
+        (self.emit)(Event::StageStarted { stage: planned.name.clone(), key, why });
         executor.submit(Order {
             stage,
             job,
-            job_path: self.cache.job_path(&key),
+            job_path: self.cache.job_path(&key, &self.run_id),
             log_path: self.cache.log_path(&key),
             threads,
-            timeout: planned
-                .limits
-                .timeout
-                .map(Duration::from_secs)
-                .or(self.manner.timeout),
+            timeout: planned.limits.timeout.map(Duration::from_secs).or(self.manner.timeout),
         });
     }
 
@@ -392,17 +292,11 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         };
         let seconds = since.elapsed().as_secs_f64();
         let name = self.plan.stages()[stage].name.clone();
-        let _ = std::fs::remove_file(self.cache.job_path(&key));
+        let _ = std::fs::remove_file(self.cache.job_path(&key, &self.run_id));
         match ending {
             Ending::Cached(entry) => self.hit(stage, *entry),
             Ending::Executed(entry) => {
-                self.remember(
-                    stage,
-                    key,
-                    Outcome::Executed,
-                    seconds,
-                    entry.artifact.bytes(),
-                );
+                self.remember(stage, key, Outcome::Executed, seconds, entry.artifact.bytes());
                 self.report.executed.push(name);
                 self.report.entries.insert(stage, *entry);
                 self.settle(stage, Some(key), Outcome::Executed, seconds, None);
@@ -420,13 +314,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                     return;
                 }
                 self.remember(stage, key, Outcome::Failed, seconds, 0);
-                self.settle(
-                    stage,
-                    Some(key),
-                    Outcome::Failed,
-                    seconds,
-                    Some(message.clone()),
-                );
+                self.settle(stage, Some(key), Outcome::Failed, seconds, Some(message.clone()));
                 self.report.failed.push((name, message));
                 match self.manner.on_error {
                     OnError::Continue => {}
@@ -441,10 +329,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
     }
 
     fn may_retry(&mut self, stage: StageIndex) -> bool {
-        let limit = self.plan.stages()[stage]
-            .limits
-            .retries
-            .unwrap_or(self.manner.retries);
+        let limit = self.plan.stages()[stage].limits.retries.unwrap_or(self.manner.retries);
         let tries = self.tries.entry(stage).or_default();
         *tries += 1;
         *tries <= limit && !self.draining
@@ -481,13 +366,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
     ) {
         self.states[stage] = State::Settled;
         let stage = self.plan.stages()[stage].name.clone();
-        (self.emit)(Event::StageEnded {
-            stage,
-            key,
-            outcome,
-            seconds,
-            message,
-        });
+        (self.emit)(Event::StageEnded { stage, key, outcome, seconds, message });
     }
 
     fn is_settled(&self, stage: StageIndex) -> bool {

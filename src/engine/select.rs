@@ -46,17 +46,12 @@ impl Choice {
         let everything: BTreeSet<_> = (0..plan.stages().len()).collect();
         if !self.only.is_empty() {
             let wanted = find_all(plan, &self.only)?;
-            return Ok(Selection {
-                allowed: wanted.clone(),
-                wanted,
-                forced,
-            });
+            return Ok(Selection { allowed: wanted.clone(), wanted, forced });
         }
         let mut wanted = everything;
         if !self.from.is_empty() {
-            let downstream = closure(find_all(plan, &self.from)?, |stage| {
-                plan.stages()[stage].readers.clone()
-            });
+            let downstream =
+                closure(find_all(plan, &self.from)?, |stage| plan.stages()[stage].readers.clone());
             wanted = wanted.intersection(&downstream).copied().collect();
         }
         if !self.until.is_empty() {
@@ -64,11 +59,7 @@ impl Choice {
             wanted = wanted.intersection(&upstream).copied().collect();
         }
         let allowed = closure(wanted.clone(), |stage| inputs(plan, stage));
-        Ok(Selection {
-            wanted,
-            allowed,
-            forced,
-        })
+        Ok(Selection { wanted, allowed, forced })
     }
 }
 
@@ -77,21 +68,12 @@ pub fn find<S>(plan: &Plan<S>, pattern: &str) -> Result<Vec<StageIndex>, NoSuchS
     let glob = glob::Pattern::new(pattern).ok();
     let fits = |name: &str| name == pattern || glob.as_ref().is_some_and(|glob| glob.matches(name));
     let stages = plan.stages().iter().enumerate();
-    let found: Vec<_> = stages
-        .filter(|(_, stage)| fits(&stage.name))
-        .map(|(index, _)| index)
-        .collect();
+    let found: Vec<_> =
+        stages.filter(|(_, stage)| fits(&stage.name)).map(|(index, _)| index).collect();
     if found.is_empty() {
-        let names: Vec<_> = plan
-            .stages()
-            .iter()
-            .map(|stage| stage.name.as_str())
-            .collect();
+        let names: Vec<_> = plan.stages().iter().map(|stage| stage.name.as_str()).collect();
         let hint = nearest(pattern, &names).map(str::to_owned);
-        return Err(NoSuchStage {
-            pattern: pattern.to_owned(),
-            hint,
-        });
+        return Err(NoSuchStage { pattern: pattern.to_owned(), hint });
     }
     Ok(found)
 }
@@ -105,11 +87,7 @@ fn find_all<S>(plan: &Plan<S>, patterns: &[String]) -> Result<BTreeSet<StageInde
 }
 
 fn inputs<S>(plan: &Plan<S>, stage: StageIndex) -> Vec<StageIndex> {
-    plan.stages()[stage]
-        .inputs
-        .iter()
-        .flat_map(|input| input.members.clone())
-        .collect()
+    plan.stages()[stage].inputs.iter().flat_map(|input| input.members.clone()).collect()
 }
 
 fn closure(

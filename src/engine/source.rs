@@ -64,16 +64,10 @@ pub struct Source {
 impl Source {
     /// Reads a pipeline file.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
-        let unreadable = |cause| SourceError::Unreadable {
-            path: path.to_owned(),
-            cause,
-        };
+        let unreadable = |cause| SourceError::Unreadable { path: path.to_owned(), cause };
         let bytes = fs::metadata(path).map_err(unreadable)?.len();
         if bytes > LARGEST_FILE {
-            return Err(SourceError::TooLarge {
-                path: path.to_owned(),
-                bytes,
-            });
+            return Err(SourceError::TooLarge { path: path.to_owned(), bytes });
         }
         let text = fs::read_to_string(path).map_err(unreadable)?;
         Ok(Self::new(path, text))
@@ -83,11 +77,7 @@ impl Source {
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         let text = text.into();
         let line_ends = text.match_indices('\n').map(|(at, _)| at).collect();
-        Self {
-            path: path.into(),
-            text,
-            line_ends,
-        }
+        Self { path: path.into(), text, line_ends }
     }
 
     /// Returns the path as the user wrote it.
@@ -129,10 +119,7 @@ impl Source {
 pub fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let line_start = match line.checked_sub(2) {
         None => 0,
-        Some(nth) => text
-            .match_indices('\n')
-            .nth(nth)
-            .map_or(text.len(), |(at, _)| at + 1),
+        Some(nth) => text.match_indices('\n').nth(nth).map_or(text.len(), |(at, _)| at + 1),
     };
     text[line_start..]
         .char_indices()

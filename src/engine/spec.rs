@@ -118,8 +118,9 @@ pub fn dialect() -> ron::Options {
 }
 
 impl Spec {
-    /// Splits a pipeline file; on failure returns every mistake found.
-    pub fn parse(source: &Source) -> Result<Self, Vec<Diagnostic>> {
+    /// Splits a pipeline file. Mistakes that leave the rest readable come with the result, so that
+    /// the rest can be checked too; the others are an error.
+    pub fn parse(source: &Source) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let tokens = lexer::tokens(source.text());
         if let Some(place) = lexer::too_deep(&tokens, DEEPEST) {
             return Err(vec![
@@ -131,18 +132,9 @@ impl Spec {
             return Err(vec![attribute]);
         }
         let outline: Outline<'_> = dialect().from_str(source.text()).map_err(|error| {
-            vec![parse_error::explain(
-                source.text(),
-                &error,
-                "pipeline",
-                |span| span,
-            )]
+            vec![parse_error::explain(source.text(), &error, "pipeline", |span| span)]
         })?;
-        Reader {
-            source,
-            mistakes: Vec::new(),
-        }
-        .read(&outline)
+        Reader { source, mistakes: Vec::new() }.read(&outline)
     }
 
     /// Returns the limits of a stage.
@@ -159,11 +151,8 @@ impl Spec {
 fn extension_header(source: &Source, tokens: &[Token]) -> Option<Diagnostic> {
     let first = tokens.first()?;
     first.text(source.text()).starts_with("#!").then(|| {
-        Diagnostic::new(
-            first.span,
-            "`#![enable(..)]` headers are not used in pipeline files",
-        )
-        .help("delete this line: the extensions that pipelines need are always on")
+        Diagnostic::new(first.span, "`#![enable(..)]` headers are not used in pipeline files")
+            .help("delete this line: the extensions that pipelines need are always on")
     })
 }
 
@@ -173,7 +162,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(mut self, outline: &Outline<'_>) -> Result<Spec, Vec<Diagnostic>> {
+    fn read(mut self, outline: &Outline<'_>) -> Result<(Spec, Vec<Diagnostic>), Vec<Diagnostic>> {
         let name = self.typed::<String>(outline.name).unwrap_or_default();
         if !is_folder_name(&name) && self.mistakes.is_empty() {
             let at = self.place(outline.name);
@@ -182,8 +171,10 @@ impl Reader<'_> {
                     .help("use letters, digits, `-`, `_` and `.`"),
             );
         }
+        let before = self.mistakes.len();
         let axes = self.named(&outline.axes, "axis");
         let axes = axes.into_iter().map(|axis| self.axis(axis)).collect();
+        let axes_are_sound = self.mistakes.len() == before;
         let shared = self.named(&outline.shared, "shared value");
         let limits = self.limits(&outline.limits);
         let data = outline.data.and_then(|raw| self.typed::<String>(raw));
@@ -195,18 +186,11 @@ impl Reader<'_> {
                     .help("add one, such as `\"hello\": Command(args: [\"date\"], ..)`"),
             );
         }
-        if self.mistakes.is_empty() {
-            Ok(Spec {
-                name,
-                axes,
-                shared,
-                limits,
-                data,
-                stages,
-            })
-        } else {
-            Err(self.mistakes)
+        if !axes_are_sound {
+            return Err(self.mistakes);
         }
+        let spec = Spec { name, axes, shared, limits, data, stages };
+        Ok((spec, self.mistakes))
     }
 
     fn place(&self, raw: &RawValue) -> Span {
@@ -220,8 +204,7 @@ impl Reader<'_> {
             Ok(value) => Some(value),
             Err(error) => {
                 let shift = |span: Span| Span::new(base + span.start, base + span.end);
-                self.mistakes
-                    .push(parse_error::explain(text, &error, "value", shift));
+                self.mistakes.push(parse_error::explain(text, &error, "value", shift));
                 None
             }
         }
@@ -244,11 +227,7 @@ impl Reader<'_> {
                 );
                 continue;
             }
-            found.push(Named {
-                name,
-                at,
-                value: self.place(value),
-            });
+            found.push(Named { name, at, value: self.place(value) });
         }
         found
     }
@@ -275,28 +254,18 @@ impl Reader<'_> {
                 Err(error) => {
                     let base = axis.value.start;
                     let shift = |span: Span| Span::new(base + span.start, base + span.end);
-                    self.mistakes
-                        .push(parse_error::explain(text, &error, "axis", shift));
-                    return Axis {
-                        name: axis.name,
-                        values: Vec::new(),
-                    };
+                    self.mistakes.push(parse_error::explain(text, &error, "axis", shift));
+                    return Axis { name: axis.name, values: Vec::new() };
                 }
             }
         };
         if values.is_empty() {
             self.mistakes.push(
-                Diagnostic::new(
-                    axis.value,
-                    format!("the axis `{}` has no values", axis.name),
-                )
-                .help("give it at least one, such as `{ \"s0\": 0 }` or `[0]`"),
+                Diagnostic::new(axis.value, format!("the axis `{}` has no values", axis.name))
+                    .help("give it at least one, such as `{ \"s0\": 0 }` or `[0]`"),
             );
         }
-        Axis {
-            name: axis.name,
-            values,
-        }
+        Axis { name: axis.name, values }
     }
 
     fn labeled(&mut self, entries: &Entries<'_>) -> Vec<(String, Span)> {
@@ -307,18 +276,12 @@ impl Reader<'_> {
                     .help("labels become part of stage names: use letters, digits, `-`, `_`, `.`"),
             );
         }
-        values
-            .into_iter()
-            .map(|value| (value.name, value.value))
-            .collect()
+        values.into_iter().map(|value| (value.name, value.value)).collect()
     }
 
     fn listed(&mut self, at: Span, text: &str) -> Vec<(String, Span)> {
         let Ok(items) = dialect().from_str::<Vec<&RawValue>>(text) else {
-            self.mistakes.push(Diagnostic::new(
-                at,
-                "this list of axis values can't be read",
-            ));
+            self.mistakes.push(Diagnostic::new(at, "this list of axis values can't be read"));
             return Vec::new();
         };
         let mut found = Vec::<(String, Span)>::new();
@@ -342,10 +305,7 @@ impl Reader<'_> {
 }
 
 fn is_label(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || "-_.+".contains(c))
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.+".contains(c))
 }
 
 fn is_folder_name(text: &str) -> bool {
@@ -362,12 +322,8 @@ mod tests {
             "p.ron",
             r#"Pipeline(name: "p", axes: {"seed": [0, 7]}, stages: {"a-{seed}": X()})"#,
         );
-        let spec = Spec::parse(&source).unwrap();
-        let labels: Vec<_> = spec.axes[0]
-            .values
-            .iter()
-            .map(|(label, _)| label.as_str())
-            .collect();
+        let (spec, _) = Spec::parse(&source).unwrap();
+        let labels: Vec<_> = spec.axes[0].values.iter().map(|(label, _)| label.as_str()).collect();
         assert_eq!(labels, ["0", "7"]);
         assert_eq!(source.slice(spec.stages[0].value), "X()");
     }
@@ -378,7 +334,7 @@ mod tests {
             "p.ron",
             r#"Pipeline(name: "p", limits: {"train-*": Limits(retries: 2), "*": Limits(timeout: 5)}, stages: {"a": X()})"#,
         );
-        let spec = Spec::parse(&source).unwrap();
+        let (spec, _) = Spec::parse(&source).unwrap();
         assert_eq!(spec.limits_of("train-s0").retries, Some(2));
         assert_eq!(spec.limits_of("other").timeout, Some(5));
     }

@@ -114,19 +114,13 @@ impl<T> Each<T> {
 
 impl<T> Clone for StageRef<T> {
     fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            reads: PhantomData,
-        }
+        Self { name: self.name.clone(), reads: PhantomData }
     }
 }
 
 impl<T> Clone for Each<T> {
     fn clone(&self) -> Self {
-        Self {
-            pattern: self.pattern.clone(),
-            reads: PhantomData,
-        }
+        Self { pattern: self.pattern.clone(), reads: PhantomData }
     }
 }
 
@@ -146,10 +140,7 @@ impl<T> Serialize for Each<T> {
 
 impl<'de, T> Deserialize<'de> for StageRef<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self {
-            name: String::deserialize(deserializer)?,
-            reads: PhantomData,
-        })
+        Ok(Self { name: String::deserialize(deserializer)?, reads: PhantomData })
     }
 }
 
@@ -158,10 +149,7 @@ impl<'de, T> Deserialize<'de> for Each<T> {
         #[derive(Deserialize)]
         #[serde(rename = "Each")]
         struct Written(String);
-        Ok(Self {
-            pattern: Written::deserialize(deserializer)?.0,
-            reads: PhantomData,
-        })
+        Ok(Self { pattern: Written::deserialize(deserializer)?.0, reads: PhantomData })
     }
 }
 
@@ -209,8 +197,10 @@ pub trait Stage {
         Externals::default()
     }
 
-    /// Checks what the types of the fields can't.
-    fn problems(&self) -> Vec<Problem> {
+    /// Checks what the types of the fields can't, before anything runs. `families` has the axis
+    /// labels behind each input; an input whose reference leads nowhere has none.
+    fn problems(&self, families: &[Vec<Labels>]) -> Vec<Problem> {
+        let _ = families;
         Vec::new()
     }
 

@@ -3,9 +3,9 @@
 //! `"train-{model}-{seed}"` becomes one stage per model and seed. A mistake in a template is
 //! reported once, however many stages it spoils.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::diagnostic::Diagnostic;
+use super::diagnostic::{Diagnostic, nearest};
 use super::lexer::{self, Field};
 use super::parse_error;
 use super::source::{Source, Span};
@@ -57,8 +57,6 @@ pub fn expand<S: StageSet>(
             }
         }
     }
-    mistakes.sort();
-    mistakes.dedup();
     found
 }
 
@@ -92,16 +90,10 @@ fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<
 
 fn missing_axis(spec: &Spec, named: &Named, axis: usize, at: Span) -> Diagnostic {
     let axis = &spec.axes[axis].name;
-    Diagnostic::new(
-        at,
-        format!(
-            "stage `{}` uses the axis `{axis}`, its name doesn't",
-            named.name
-        ),
-    )
-    .label("used here")
-    .context(named.at, "a stage is expanded over the axes in its name")
-    .help(format!("rename it to `{}-{{{axis}}}`", named.name))
+    Diagnostic::new(at, format!("stage `{}` uses the axis `{axis}`, its name doesn't", named.name))
+        .label("used here")
+        .context(named.at, "a stage is expanded over the axes in its name")
+        .help(format!("rename it to `{}-{{{axis}}}`", named.name))
 }
 
 fn combinations(spec: &Spec, axes: &[usize]) -> Vec<Bindings> {
@@ -128,43 +120,35 @@ fn parse<S: StageSet>(
     text: Expanded,
     mistakes: &mut Vec<Diagnostic>,
 ) -> Option<ConcreteStage<S>> {
-    match dialect().from_str::<S>(&text.text) {
-        Ok(stage) => {
-            let mut name = named.name.clone();
-            let mut labels = Labels::new();
-            let mut rank = vec![0; spec.axes.len()];
-            for &(axis, label) in bindings {
-                let (axis_name, text) = (&spec.axes[axis].name, &spec.axes[axis].values[label].0);
-                name = name.replace(&format!("{{{axis_name}}}"), text);
-                labels.insert(axis_name.clone(), text.clone());
-                rank[spec.axes.len() - 1 - axis] = label;
-            }
-            Some(ConcreteStage {
-                name,
-                at: named.at,
-                labels,
-                rank,
-                stage,
-                text,
-            })
-        }
-        Err(_) => {
-            explain_all::<S>(named, &text, mistakes);
-            None
-        }
+    let Ok(stage) = dialect().from_str::<S>(&text.text) else {
+        explain_all::<S>(named, &text, mistakes);
+        return None;
+    };
+    let mut name = named.name.clone();
+    let mut labels = Labels::new();
+    let mut rank = vec![0; spec.axes.len()];
+    for &(axis, label) in bindings {
+        let (axis_name, text) = (&spec.axes[axis].name, &spec.axes[axis].values[label].0);
+        name = name.replace(&format!("{{{axis_name}}}"), text);
+        labels.insert(axis_name.clone(), text.clone());
+        rank[spec.axes.len() - 1 - axis] = label;
     }
+    Some(ConcreteStage { name, at: named.at, labels, rank, stage, text })
 }
 
 /// Reports every mistake of one stage: after each, the field it stands in is blanked and the rest
 /// is parsed again.
 fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Vec<Diagnostic>) {
     let mut remaining = text.text.clone();
-    let mut blanked = BTreeMap::<String, ()>::new();
+    let mut excused = BTreeSet::<String>::new();
     while let Err(error) = dialect().from_str::<S>(&remaining) {
-        if let ron::Error::MissingStructField { field, .. } = &error.code
-            && blanked.contains_key(*field)
-        {
-            return;
+        match &error.code {
+            ron::Error::MissingStructField { field, .. } if excused.contains(*field) => return,
+            // The field that was meant is not missing as well.
+            ron::Error::NoSuchStructField { expected, found, .. } => {
+                excused.extend(nearest(found, expected).map(str::to_owned));
+            }
+            _ => {}
         }
         let place = parse_error::place(&remaining, &error);
         let explained = parse_error::explain(&remaining, &error, "stage", |span| text.locate(span));
@@ -173,26 +157,20 @@ fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Vec<D
         let Some(field) = innermost(&lexer::fields(&tokens), place) else {
             return;
         };
-        blanked.insert(remaining[field.name.range()].to_owned(), ());
+        excused.insert(remaining[field.name.range()].to_owned());
         blank(&mut remaining, field);
     }
 }
 
 fn innermost(fields: &[Field], place: Span) -> Option<Field> {
     let holds = |field: &&Field| field.name.start <= place.start && place.start < field.value.end;
-    fields
-        .iter()
-        .filter(holds)
-        .max_by_key(|field| field.depth)
-        .copied()
+    fields.iter().filter(holds).max_by_key(|field| field.depth).copied()
 }
 
 /// Overwrites a field and the comma behind it with spaces, keeping every other place as it is.
 fn blank(text: &mut String, field: Field) {
     let rest = &text[field.value.end..];
-    let comma = rest
-        .find(|c: char| !c.is_whitespace())
-        .filter(|&n| rest.as_bytes()[n] == b',');
+    let comma = rest.find(|c: char| !c.is_whitespace()).filter(|&n| rest.as_bytes()[n] == b',');
     let end = comma.map_or(field.value.end, |n| field.value.end + n + 1);
     let spaces: String = text[field.name.start..end]
         .bytes()

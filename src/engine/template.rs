@@ -65,9 +65,7 @@ struct Origin {
 impl Expanded {
     /// Returns where a stretch of the text was written.
     pub fn locate(&self, span: Span) -> Span {
-        let after = self
-            .origins
-            .partition_point(|origin| origin.start <= span.start);
+        let after = self.origins.partition_point(|origin| origin.start <= span.start);
         let Some(origin) = after.checked_sub(1).map(|at| self.origins[at]) else {
             return span;
         };
@@ -89,17 +87,8 @@ impl<'a> Templates<'a> {
             .iter()
             .map(|axis| axis.values.iter().map(|(_, span)| compile(*span)).collect())
             .collect();
-        let shared = spec
-            .shared
-            .iter()
-            .map(|value| compile(value.value))
-            .collect();
-        Self {
-            source,
-            spec,
-            axes,
-            shared,
-        }
+        let shared = spec.shared.iter().map(|value| compile(value.value)).collect();
+        Self { source, spec, axes, shared }
     }
 
     /// Finds the holes of one stage's text.
@@ -112,12 +101,7 @@ impl<'a> Templates<'a> {
         let mut needed = template.uses.clone();
         for piece in &template.pieces {
             if let Piece::Shared { index, at } = piece {
-                needed.extend(
-                    self.shared[*index]
-                        .uses
-                        .iter()
-                        .map(|(axis, _)| (*axis, *at)),
-                );
+                needed.extend(self.shared[*index].uses.iter().map(|(axis, _)| (*axis, *at)));
             }
         }
         let mut seen = BTreeSet::new();
@@ -127,10 +111,7 @@ impl<'a> Templates<'a> {
 
     /// Fills a template; fails where values stand inside each other without end.
     pub fn fill(&self, template: &Template, bindings: &Bindings) -> Result<Expanded, Diagnostic> {
-        let mut expanded = Expanded {
-            text: String::new(),
-            origins: Vec::new(),
-        };
+        let mut expanded = Expanded { text: String::new(), origins: Vec::new() };
         self.fill_into(template, bindings, 0, &mut expanded)?;
         Ok(expanded)
     }
@@ -142,21 +123,12 @@ impl<'a> Templates<'a> {
         depth: usize,
         out: &mut Expanded,
     ) -> Result<(), Diagnostic> {
-        let bound = |axis| {
-            bindings
-                .iter()
-                .find(|(a, _)| *a == axis)
-                .map(|(_, label)| *label)
-        };
+        let bound = |axis| bindings.iter().find(|(a, _)| *a == axis).map(|(_, label)| *label);
         for piece in &template.pieces {
             let start = out.text.len();
             match *piece {
                 Piece::Copy(span) => {
-                    out.origins.push(Origin {
-                        start,
-                        from: span,
-                        linear: true,
-                    });
+                    out.origins.push(Origin { start, from: span, linear: true });
                     out.text.push_str(self.source.slice(span));
                 }
                 Piece::Value { axis } => {
@@ -172,11 +144,7 @@ impl<'a> Templates<'a> {
                     self.fill_into(&self.shared[index], bindings, depth + 1, out)?;
                 }
                 Piece::Label { axis, at } | Piece::OpenLabel { axis, at } => {
-                    out.origins.push(Origin {
-                        start,
-                        from: at,
-                        linear: false,
-                    });
+                    out.origins.push(Origin { start, from: at, linear: false });
                     match bound(axis) {
                         Some(label) => out.text.push_str(&self.spec.axes[axis].values[label].0),
                         None => out.text.push_str(self.source.slice(at)),
@@ -235,8 +203,7 @@ impl Template {
 
     fn copy(&mut self, base: usize, from: usize, to: usize) {
         if from < to {
-            self.pieces
-                .push(Piece::Copy(Span::new(base + from, base + to)));
+            self.pieces.push(Piece::Copy(Span::new(base + from, base + to)));
         }
     }
 
@@ -251,10 +218,8 @@ impl Template {
         } else {
             let Some(index) = spec.shared.iter().position(|value| value.name == name) else {
                 let valid: Vec<_> = spec.shared.iter().map(|v| v.name.as_str()).collect();
-                return Err(
-                    Diagnostic::new(at, format!("no shared value is named `{name}`"))
-                        .suggest(name, &valid),
-                );
+                return Err(Diagnostic::new(at, format!("no shared value is named `{name}`"))
+                    .suggest(name, &valid));
             };
             self.pieces.push(Piece::Shared { index, at });
         }
@@ -312,7 +277,7 @@ mod tests {
 
     fn fill(text: &str, label: usize) -> (Source, Expanded) {
         let source = Source::new("p.ron", text);
-        let spec = Spec::parse(&source).unwrap();
+        let (spec, _) = Spec::parse(&source).unwrap();
         let mut mistakes = Vec::new();
         let templates = Templates::compile(&source, &spec, &mut mistakes);
         let template = templates.stage(spec.stages[0].value, &mut mistakes);
@@ -332,10 +297,7 @@ mod tests {
             fill(TEXT, 0).1.text,
             r#"K(x: X(v: 9), y: "in-a", z: Each("q-a-{t}"), k: "{print}")"#
         );
-        assert_eq!(
-            fill(TEXT, 1).1.text,
-            r#"K(x: 2, y: "in-b", z: Each("q-b-{t}"), k: "{print}")"#
-        );
+        assert_eq!(fill(TEXT, 1).1.text, r#"K(x: 2, y: "in-b", z: Each("q-b-{t}"), k: "{print}")"#);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use super::context::{RunContext, StageError};
 use super::events::Event;
 use super::executor::Inline;
 use super::plan::Plan;
-use super::schedule::{Manner, OnError, RunReport, Scheduler};
+use super::run::{Manner, OnError, RunReport};
+use super::schedule::Scheduler;
 use super::select::Choice;
 use super::source::Source;
 use super::stage::{Each, Input, Kind, Stage, StageRef, StageSet};
@@ -96,11 +97,7 @@ impl Stage for Toy {
             Self::Sum { left, right, plus } => {
                 context.load(left)?.0 + context.load(right)?.0 + plus
             }
-            Self::Total { of } => context
-                .load_each(of)?
-                .iter()
-                .map(|(_, number)| number.0)
-                .sum(),
+            Self::Total { of } => context.load_each(of)?.iter().map(|(_, number)| number.0).sum(),
             Self::Fail { message } => return Err(message.clone().into()),
         };
         context.store(&Number(value))
@@ -115,10 +112,7 @@ pub(super) struct ToyLab {
 
 impl ToyLab {
     pub(super) fn new(text: &str) -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            text: text.to_owned(),
-        }
+        Self { folder: tempfile::tempdir().unwrap(), text: text.to_owned() }
     }
 
     /// Makes a lab from the stages alone.

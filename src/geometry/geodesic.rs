@@ -70,12 +70,7 @@ impl Distances {
                 *value = (f64::from(*value) / mean_before_scaling) as f32;
             }
         }
-        Ok(Self {
-            n,
-            values,
-            mean_before_scaling,
-            rescale: spec.rescale,
-        })
+        Ok(Self { n, values, mean_before_scaling, rescale: spec.rescale })
     }
 
     /// Makes a table again from its stored parts.
@@ -86,17 +81,9 @@ impl Distances {
         rescale: Rescale,
     ) -> Result<Self, GeometryError> {
         if values.len() == n * n {
-            Ok(Self {
-                n,
-                values,
-                mean_before_scaling,
-                rescale,
-            })
+            Ok(Self { n, values, mean_before_scaling, rescale })
         } else {
-            Err(GeometryError::NotSquare {
-                n,
-                found: values.len(),
-            })
+            Err(GeometryError::NotSquare { n, found: values.len() })
         }
     }
 
@@ -142,9 +129,7 @@ impl Distances {
 /// Averages row by row, so that rounding does not grow with the size of the table.
 fn mean_of_rows(values: &[f32], n: usize) -> f64 {
     let rows = values.chunks_exact(n.max(1));
-    let sum: f64 = rows
-        .map(|row| row.iter().map(|&value| f64::from(value)).sum::<f64>())
-        .sum();
+    let sum: f64 = rows.map(|row| row.iter().map(|&value| f64::from(value)).sum::<f64>()).sum();
     sum / values.len().max(1) as f64
 }
 
@@ -214,10 +199,7 @@ mod tests {
     }
 
     fn spec(neighbors: usize, rescale: Rescale) -> GeodesicSpec {
-        GeodesicSpec {
-            neighbors: NonZeroUsize::new(neighbors).unwrap(),
-            rescale,
-        }
+        GeodesicSpec { neighbors: NonZeroUsize::new(neighbors).unwrap(), rescale }
     }
 
     fn floyd_warshall(graph: &Graph) -> Vec<f64> {
@@ -279,10 +261,7 @@ mod tests {
     fn distances_do_not_depend_on_the_number_of_threads() {
         let points = random_points(300, 6);
         let with_threads = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let settings = spec(5, Rescale::UnitMean);
             pool.install(|| Distances::geodesic(&points, &settings, &mut |_, _| ()).unwrap())
         };
@@ -327,10 +306,8 @@ mod tests {
         struct Reference {
             cases: Vec<Case>,
         }
-        let text = include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/reference/geodesic.json"
-        ));
+        let text =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/geodesic.json"));
         let reference: Reference = serde_json::from_str(text).unwrap();
         assert_eq!(reference.cases.len(), 2);
         for case in reference.cases {

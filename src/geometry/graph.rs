@@ -31,18 +31,13 @@ impl Graph {
         }
         let components = components(rows, &links);
         links.extend(bridges(points, &components));
-        Self {
-            components_joined: components.len(),
-            ..Self::from_links(rows, &links)
-        }
+        Self { components_joined: components.len(), ..Self::from_links(rows, &links) }
     }
 
     /// Makes the graph that has each link in both directions, and none of them twice.
     fn from_links(rows: usize, links: &[(u32, u32, f64)]) -> Self {
-        let mut both: Vec<(u32, u32, f64)> = links
-            .iter()
-            .flat_map(|&(a, b, length)| [(a, b, length), (b, a, length)])
-            .collect();
+        let mut both: Vec<(u32, u32, f64)> =
+            links.iter().flat_map(|&(a, b, length)| [(a, b, length), (b, a, length)]).collect();
         both.sort_unstable_by_key(|&(from, to, _)| (from, to));
         both.dedup_by_key(|&mut (from, to, _)| (from, to));
         let mut offsets = vec![0; rows + 1];
@@ -52,15 +47,8 @@ impl Graph {
         for row in 0..rows {
             offsets[row + 1] += offsets[row];
         }
-        let edges = both
-            .into_iter()
-            .map(|(_, to, length)| (to, length))
-            .collect();
-        Self {
-            offsets,
-            edges,
-            components_joined: 1,
-        }
+        let edges = both.into_iter().map(|(_, to, length)| (to, length)).collect();
+        Self { offsets, edges, components_joined: 1 }
     }
 
     /// Returns the number of nodes.

@@ -33,10 +33,7 @@ impl Neighbors {
     pub fn of(points: &Points, count: usize) -> Result<Self, GeometryError> {
         let rows = points.rows();
         if rows <= count {
-            return Err(GeometryError::TooFewPoints {
-                neighbors: count,
-                points: rows,
-            });
+            return Err(GeometryError::TooFewPoints { neighbors: count, points: rows });
         }
         if u32::try_from(rows).is_err() {
             return Err(GeometryError::TooManyPoints { points: rows });
@@ -47,12 +44,9 @@ impl Neighbors {
         }
         let search = Search::over(points);
         let mut links = vec![(0, 0.0); rows * count];
-        links
-            .par_chunks_mut(TASK * count.max(1))
-            .enumerate()
-            .for_each(|(task, links)| {
-                search.fill(task * TASK, count, links);
-            });
+        links.par_chunks_mut(TASK * count.max(1)).enumerate().for_each(|(task, links)| {
+            search.fill(task * TASK, count, links);
+        });
         Ok(Self { count, links })
     }
 
@@ -86,21 +80,10 @@ impl<'a> Search<'a> {
                 panel[column * PANEL + row % PANEL] = value;
             }
         }
-        let squared_norm = |row| {
-            points
-                .row(row)
-                .iter()
-                .map(|value| value * value)
-                .sum::<f32>()
-        };
+        let squared_norm = |row| points.row(row).iter().map(|value| value * value).sum::<f32>();
         let squared_norms: Vec<f32> = (0..rows).map(squared_norm).collect();
         let largest_squared_norm = squared_norms.iter().copied().fold(0.0, f32::max);
-        Self {
-            points,
-            panels,
-            squared_norms,
-            largest_squared_norm,
-        }
+        Self { points, panels, squared_norms, largest_squared_norm }
     }
 
     /// Writes the neighbors of the rows from `first` on, as many as `links` has room for.
@@ -163,11 +146,7 @@ impl<'a> Search<'a> {
         }
         let candidates = self.sorted_exactly(row, &order[..kept]);
         let certain = count == 0 || candidates[count - 1].1.powi(2) < cutoff;
-        if certain {
-            candidates
-        } else {
-            self.sorted_exactly(row, order)
-        }
+        if certain { candidates } else { self.sorted_exactly(row, order) }
     }
 
     /// Returns how far a single-precision squared distance of this row can be off.
@@ -180,10 +159,8 @@ impl<'a> Search<'a> {
     fn sorted_exactly(&self, row: usize, others: &[u32]) -> Vec<(u32, f64)> {
         let from = self.points.row(row);
         let distance = |&other: &u32| squared_distance(from, self.points.row(other as usize));
-        let mut found: Vec<(u32, f64)> = others
-            .iter()
-            .map(|other| (*other, distance(other).sqrt()))
-            .collect();
+        let mut found: Vec<(u32, f64)> =
+            others.iter().map(|other| (*other, distance(other).sqrt())).collect();
         found.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
         found
     }
@@ -229,9 +206,7 @@ mod tests {
 
     fn random_points(rows: usize, width: usize, offset: f32) -> Points {
         let mut rng = Seed(5).stream("points");
-        let values = (0..rows * width)
-            .map(|_| offset + rng.random::<f32>())
-            .collect();
+        let values = (0..rows * width).map(|_| offset + rng.random::<f32>()).collect();
         Points::new(rows, width, values).unwrap()
     }
 
@@ -272,14 +247,8 @@ mod tests {
     #[test]
     fn too_few_points_and_coordinates_that_are_not_numbers_are_refused() {
         let error = Neighbors::of(&random_points(5, 2, 0.0), 5).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "5 neighbors need at least 6 points, found 5"
-        );
+        assert_eq!(error.to_string(), "5 neighbors need at least 6 points, found 5");
         let broken = Points::new(3, 1, vec![0.0, f32::NAN, 1.0]).unwrap();
-        assert_eq!(
-            Neighbors::of(&broken, 1),
-            Err(GeometryError::NonFinite { row: 1 })
-        );
+        assert_eq!(Neighbors::of(&broken, 1), Err(GeometryError::NonFinite { row: 1 }));
     }
 }

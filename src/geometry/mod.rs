@@ -54,8 +54,5 @@ pub enum GeometryError {
 
 /// Returns the squared Euclidean distance, summed in double precision.
 fn squared_distance(left: &[f32], right: &[f32]) -> f64 {
-    left.iter()
-        .zip(right)
-        .map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2))
-        .sum()
+    left.iter().zip(right).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
 }

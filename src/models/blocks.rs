@@ -39,26 +39,14 @@ impl NetworkSpec {
     fn shapes(&self, image: ImageShape) -> Result<Vec<ImageShape>, ModelError> {
         let Self::Conv { channels } = self;
         let mut shapes = vec![image];
-        let ImageShape {
-            mut height,
-            mut width,
-            ..
-        } = image;
+        let ImageShape { mut height, mut width, .. } = image;
         for channels in channels {
             if !height.is_multiple_of(2) || !width.is_multiple_of(2) {
                 let layers = self.layers();
-                return Err(ModelError::Size {
-                    layers,
-                    height: image.height,
-                    width: image.width,
-                });
+                return Err(ModelError::Size { layers, height: image.height, width: image.width });
             }
             (height, width) = (height / 2, width / 2);
-            shapes.push(ImageShape {
-                channels: channels.get(),
-                height,
-                width,
-            });
+            shapes.push(ImageShape { channels: channels.get(), height, width });
         }
         Ok(shapes)
     }
@@ -123,21 +111,12 @@ struct Patches {
 }
 
 impl Patches {
-    #[expect(
-        clippy::cast_possible_wrap,
-        reason = "an image has fewer than 2^63 pixels"
-    )]
+    #[expect(clippy::cast_possible_wrap, reason = "an image has fewer than 2^63 pixels")]
     fn of(large: ImageShape) -> Self {
-        let ImageShape {
-            channels,
-            height,
-            width,
-        } = large;
+        let ImageShape { channels, height, width } = large;
         // Stride 2 and padding 1, so that kernel row 0 lies above the first pixel row.
         let meets = |small: usize, kernel: usize, side: usize| {
-            (2 * small + kernel)
-                .checked_sub(1)
-                .filter(|&place| place < side)
+            (2 * small + kernel).checked_sub(1).filter(|&place| place < side)
         };
         let outside = large.pixels();
         let mut rows = Vec::with_capacity(outside * KERNEL * KERNEL / 4);
@@ -159,10 +138,7 @@ impl Patches {
     }
 
     fn rows_on(&self, device: &Device) -> Tensor<1, Int> {
-        Tensor::from_data(
-            TensorData::new(self.rows.clone(), [self.rows.len()]),
-            device,
-        )
+        Tensor::from_data(TensorData::new(self.rows.clone(), [self.rows.len()]), device)
     }
 
     /// Copies the rows of a large image into patches: `[channels * 16, small pixels * batch]`.
@@ -171,10 +147,7 @@ impl Patches {
         let device = large.device();
         let outside = Tensor::zeros([1, batch], &device);
         let taken = Tensor::cat(vec![large, outside], 0).select(0, self.rows_on(&device));
-        taken.reshape([
-            self.large.channels * KERNEL * KERNEL,
-            self.small_pixels() * batch,
-        ])
+        taken.reshape([self.large.channels * KERNEL * KERNEL, self.small_pixels() * batch])
     }
 
     /// Adds patches up into a large image: the transpose of [`Patches::take`].
@@ -252,15 +225,8 @@ impl Doubling {
         let inputs = weight.dims()[0];
         let columns = self.patches.small_pixels() * batch;
         let patches = weight.transpose().matmul(input.reshape([inputs, columns]));
-        let ImageShape {
-            channels,
-            height,
-            width,
-        } = self.patches.large;
-        let output = self
-            .patches
-            .give(patches)
-            .reshape([channels, height * width * batch]);
+        let ImageShape { channels, height, width } = self.patches.large;
+        let output = self.patches.give(patches).reshape([channels, height * width * batch]);
         let output = output + self.bias.val().unsqueeze_dim(1);
         output.reshape([channels * height * width, batch])
     }
@@ -282,20 +248,14 @@ impl Encoder {
     ) -> Result<Self, ModelError> {
         let shapes = network.shapes(start.shape)?;
         let rng = start.seed.stream("init/encoder");
-        let mut initial = Initializer {
-            rng,
-            device: start.device,
-        };
+        let mut initial = Initializer { rng, device: start.device };
         let convolutions = shapes
             .windows(2)
             .map(|pair| Halving::new(pair[0], pair[1].channels, &mut initial))
             .collect();
         let features = shapes[shapes.len() - 1].pixels();
         let to_latent = Dense::new(features, latent, &mut initial);
-        Ok(Self {
-            convolutions,
-            to_latent,
-        })
+        Ok(Self { convolutions, to_latent })
     }
 
     /// Returns the codes of images.
@@ -327,10 +287,7 @@ impl Decoder {
     ) -> Result<Self, ModelError> {
         let shapes = network.shapes(start.shape)?;
         let rng = start.seed.stream("init/decoder");
-        let mut initial = Initializer {
-            rng,
-            device: start.device,
-        };
+        let mut initial = Initializer { rng, device: start.device };
         let features = shapes[shapes.len() - 1].pixels();
         let from_latent = Dense::new(latent, features, &mut initial);
         let convolutions = shapes
@@ -338,11 +295,7 @@ impl Decoder {
             .rev()
             .map(|pair| Doubling::new(pair[1].channels, pair[0], &mut initial))
             .collect();
-        Ok(Self {
-            from_latent,
-            convolutions,
-            shape: start.shape,
-        })
+        Ok(Self { from_latent, convolutions, shape: start.shape })
     }
 
     /// Returns the logits of the pixels.
@@ -355,11 +308,7 @@ impl Decoder {
             }
             hidden = convolution.forward(hidden); // twice the sides
         }
-        let ImageShape {
-            channels,
-            height,
-            width,
-        } = self.shape;
+        let ImageShape { channels, height, width } = self.shape;
         hidden.transpose().reshape([batch, channels, height, width])
     }
 }
@@ -372,23 +321,12 @@ mod tests {
 
     fn network(channels: &[usize]) -> NetworkSpec {
         let width = |&width: &usize| NonZeroUsize::new(width).unwrap();
-        NetworkSpec::Conv {
-            channels: channels.iter().map(width).collect(),
-        }
+        NetworkSpec::Conv { channels: channels.iter().map(width).collect() }
     }
 
     fn start(device: &Device, height: usize, width: usize) -> Start<'_> {
-        let shape = ImageShape {
-            channels: 3,
-            height,
-            width,
-        };
-        Start {
-            shape,
-            seed: Seed(0),
-            distance_unit: 1.0,
-            device,
-        }
+        let shape = ImageShape { channels: 3, height, width };
+        Start { shape, seed: Seed(0), distance_unit: 1.0, device }
     }
 
     #[test]
@@ -418,19 +356,9 @@ mod tests {
     fn initial_weights_fill_the_range_of_pytorchs_default() {
         let device = open(DeviceName::Cpu).unwrap();
         let encoder = Encoder::new(&network(&[16]), 4, &start(&device, 8, 8)).unwrap();
-        let weights = encoder.convolutions[0]
-            .weight
-            .val()
-            .into_data()
-            .try_to_vec::<f32>()
-            .unwrap();
+        let weights = encoder.convolutions[0].weight.val().into_data().try_to_vec::<f32>().unwrap();
         let bound = 1.0 / (3.0_f32 * 16.0).sqrt();
-        let largest = weights
-            .iter()
-            .fold(0.0_f32, |largest, weight| largest.max(weight.abs()));
-        assert!(
-            largest <= bound && largest > 0.95 * bound,
-            "{largest} against {bound}"
-        );
+        let largest = weights.iter().fold(0.0_f32, |largest, weight| largest.max(weight.abs()));
+        assert!(largest <= bound && largest > 0.95 * bound, "{largest} against {bound}");
     }
 }

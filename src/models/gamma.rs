@@ -51,9 +51,7 @@ impl Interval {
 
 /// Returns the first weights of `latent` coordinates.
 pub fn initial_weights(latent: usize) -> Vec<f64> {
-    (1..=latent)
-        .map(|i| 1.9 * i as f64 / latent as f64)
-        .collect()
+    (1..=latent).map(|i| 1.9 * i as f64 / latent as f64).collect()
 }
 
 /// Returns the weights that follow from the variances, or `None` if these say nothing.
@@ -82,10 +80,7 @@ fn first_above(variances: &[f64], limit: f64) -> usize {
         cumulative += variance;
         cumulative > limit
     };
-    variances
-        .iter()
-        .position(exceeds)
-        .map_or(variances.len(), |index| index + 1)
+    variances.iter().position(exceeds).map_or(variances.len(), |index| index + 1)
 }
 
 #[cfg(test)]
@@ -105,10 +100,7 @@ mod tests {
     #[test]
     fn the_first_coordinate_above_the_threshold_gets_weight_one() {
         // Cumulative shares .5, .8, .95, 1: j = 3 at t = .9.
-        assert_eq!(
-            update(&[5.0, 3.0, 1.5, 0.5], 0.9).unwrap(),
-            [0.25, 0.5, 1.0, 1.5]
-        );
+        assert_eq!(update(&[5.0, 3.0, 1.5, 0.5], 0.9).unwrap(), [0.25, 0.5, 1.0, 1.5]);
     }
 
     #[test]
@@ -157,11 +149,7 @@ mod tests {
     #[test]
     fn intervals_count_steps_or_whole_epochs() {
         let three = NonZeroUsize::new(3).unwrap();
-        let clock = |step, epoch, epoch_ended| Clock {
-            step,
-            epoch,
-            epoch_ended,
-        };
+        let clock = |step, epoch, epoch_ended| Clock { step, epoch, epoch_ended };
         assert!(Interval::Steps(three).is_due(clock(6, 1, false)));
         assert!(!Interval::Steps(three).is_due(clock(7, 1, true)));
         assert!(Interval::Epochs(three).is_due(clock(30, 3, true)));

@@ -76,12 +76,7 @@ impl ModelSpec {
         device: &Device,
     ) -> Result<Box<dyn Codec>, ModelError> {
         // The initial weights are all replaced, so their seed and the unit of distance are moot.
-        let start = Start {
-            shape,
-            seed: Seed(0),
-            distance_unit: 1.0,
-            device,
-        };
+        let start = Start { shape, seed: Seed(0), distance_unit: 1.0, device };
         match self {
             Self::Pcae(spec) => Ok(Box::new(weights.load_into(Pcae::new(spec, &start)?)?)),
         }

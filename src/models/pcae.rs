@@ -114,10 +114,8 @@ impl Autoencoder for Pcae {
         // Distances do not depend on the mean, and are more precise without it.
         let centered = codes.clone() - codes.mean_dim(0);
         let variance = self.variance(centered.clone());
-        let mut terms = vec![
-            ("reconstruction", reconstruction.clone()),
-            ("variance", variance.clone()),
-        ];
+        let mut terms =
+            vec![("reconstruction", reconstruction.clone()), ("variance", variance.clone())];
         let mut total = reconstruction;
         if self.objective != Objective::IsometryOnly {
             total = total + variance.mul_scalar(self.beta);
@@ -169,13 +167,8 @@ mod tests {
 
     fn values(losses: Losses) -> std::collections::BTreeMap<String, f64> {
         let read = |tensor: Tensor<1>| f64::from(tensor.into_scalar::<f32>());
-        let terms = losses
-            .terms
-            .into_iter()
-            .map(|(name, term)| (name.to_owned(), read(term)));
-        terms
-            .chain([("total".to_owned(), read(losses.total))])
-            .collect()
+        let terms = losses.terms.into_iter().map(|(name, term)| (name.to_owned(), read(term)));
+        terms.chain([("total".to_owned(), read(losses.total))]).collect()
     }
 
     /// Reads the gradient of every weight.
@@ -195,15 +188,10 @@ mod tests {
         }
 
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let gradient = param
-                .val()
-                .grad(&self.gradients)
-                .expect("every weight has a gradient");
+            let gradient = param.val().grad(&self.gradients).expect("every weight has a gradient");
             let data = gradient.into_data();
-            let array = WeightArray {
-                shape: data.shape().to_vec(),
-                values: data.iter::<f32>().collect(),
-            };
+            let array =
+                WeightArray { shape: data.shape().to_vec(), values: data.iter::<f32>().collect() };
             self.found.0.insert(self.path.join("."), array);
         }
     }
@@ -220,10 +208,7 @@ mod tests {
         }
         let found = values(model.losses(&batch));
         for (name, expected) in &reference.losses {
-            assert!(
-                (found[name] - expected).abs() < 1e-5 * expected.abs(),
-                "{name}"
-            );
+            assert!((found[name] - expected).abs() < 1e-5 * expected.abs(), "{name}");
         }
     }
 
@@ -233,11 +218,7 @@ mod tests {
         let device = device();
         let model = reference.model(Objective::Full, 1.0, &device);
         let gradients = model.losses(&reference.batch(&device)).total.backward();
-        let mut reader = Reader {
-            path: Vec::new(),
-            gradients,
-            found: Weights::default(),
-        };
+        let mut reader = Reader { path: Vec::new(), gradients, found: Weights::default() };
         model.visit(&mut reader);
         assert_close(&reader.found, &weights(&reference.gradients), 1e-4);
     }
@@ -287,11 +268,7 @@ mod tests {
         let device = device();
         let mut model = reference.model(Objective::Full, 1.0, &device);
         let codes = |_: &Pcae| Points::new(2, 3, vec![1.0, 0.0, 0.0, -1.0, 0.0, 0.0]).unwrap();
-        let clock = Clock {
-            step: 10,
-            epoch: 1,
-            epoch_ended: false,
-        };
+        let clock = Clock { step: 10, epoch: 1, epoch_ended: false };
         model.after_step(clock, &codes);
         assert_eq!(model.memory(), initial_weights(3), "fixed weights stay");
         let threshold = crate::numerics::units::Fraction::new(0.9).unwrap();

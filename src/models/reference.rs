@@ -39,10 +39,8 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) fn load() -> Self {
-        let text = include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/reference/pcae_loss.json"
-        ));
+        let text =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/pcae_loss.json"));
         serde_json::from_str(text).unwrap()
     }
 
@@ -51,35 +49,20 @@ impl Reference {
         let count = |count: &usize| NonZeroUsize::new(*count).unwrap();
         let spec = PcaeSpec {
             latent: count(&self.latent),
-            network: NetworkSpec::Conv {
-                channels: self.widths.iter().map(count).collect(),
-            },
+            network: NetworkSpec::Conv { channels: self.widths.iter().map(count).collect() },
             beta: NonNegativeF64::new(self.beta / unit.powi(2)).unwrap(),
             objective,
             gamma: GammaSpec::Fixed,
         };
-        let shape = ImageShape {
-            channels: self.channels,
-            height: self.side,
-            width: self.side,
-        };
-        let start = Start {
-            shape,
-            seed: Seed(0),
-            distance_unit: unit,
-            device,
-        };
+        let shape = ImageShape { channels: self.channels, height: self.side, width: self.side };
+        let start = Start { shape, seed: Seed(0), distance_unit: unit, device };
         let weights = weights(&self.weights);
-        weights
-            .load_into(Pcae::new(&spec, &start).unwrap())
-            .unwrap()
+        weights.load_into(Pcae::new(&spec, &start).unwrap()).unwrap()
     }
 
     pub(crate) fn batch(&self, device: &Device) -> Batch {
-        let images = TensorData::new(
-            self.images.clone(),
-            [self.batch, self.channels, self.side, self.side],
-        );
+        let images =
+            TensorData::new(self.images.clone(), [self.batch, self.channels, self.side, self.side]);
         let distances = TensorData::new(self.distances.clone(), [self.batch, self.batch]);
         Batch {
             images: Tensor::from_data(images, device),
@@ -89,37 +72,21 @@ impl Reference {
 }
 
 pub(crate) fn weights(arrays: &BTreeMap<String, Array>) -> Weights {
-    let array = |array: &Array| WeightArray {
-        shape: array.shape.clone(),
-        values: array.values.clone(),
-    };
-    Weights(
-        arrays
-            .iter()
-            .map(|(name, found)| (name.clone(), array(found)))
-            .collect(),
-    )
+    let array =
+        |array: &Array| WeightArray { shape: array.shape.clone(), values: array.values.clone() };
+    Weights(arrays.iter().map(|(name, found)| (name.clone(), array(found))).collect())
 }
 
 /// Asserts that every array agrees within `tolerance` times its largest entry.
 pub(crate) fn assert_close(found: &Weights, expected: &Weights, tolerance: f32) {
-    assert_eq!(
-        found.0.keys().collect::<Vec<_>>(),
-        expected.0.keys().collect::<Vec<_>>()
-    );
+    assert_eq!(found.0.keys().collect::<Vec<_>>(), expected.0.keys().collect::<Vec<_>>());
     for (name, expected) in &expected.0 {
         let found = &found.0[name];
         assert_eq!(found.shape, expected.shape, "{name}");
-        let largest = expected
-            .values
-            .iter()
-            .fold(0.0_f32, |most, value| most.max(value.abs()));
+        let largest = expected.values.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
         for (found, expected) in found.values.iter().zip(&expected.values) {
             let difference = (found - expected).abs();
-            assert!(
-                difference <= tolerance * largest,
-                "{name}: {found} against {expected}"
-            );
+            assert!(difference <= tolerance * largest, "{name}: {found} against {expected}");
         }
     }
 }

@@ -64,21 +64,14 @@ pub struct Weights(pub BTreeMap<String, WeightArray>);
 impl Weights {
     /// Reads the weights out of a module.
     pub fn of<M: Module>(module: &M) -> Self {
-        let mut reader = Reader {
-            path: Vec::new(),
-            found: Self::default(),
-        };
+        let mut reader = Reader { path: Vec::new(), found: Self::default() };
         module.visit(&mut reader);
         reader.found
     }
 
     /// Returns the module with these weights in place of its own.
     pub fn load_into<M: Module>(&self, module: M) -> Result<M, WeightsError> {
-        let mut writer = Writer {
-            path: Vec::new(),
-            left: self.0.clone(),
-            problem: None,
-        };
+        let mut writer = Writer { path: Vec::new(), left: self.0.clone(), problem: None };
         let module = module.map(&mut writer);
         if let Some(problem) = writer.problem {
             return Err(problem);
@@ -95,20 +88,13 @@ impl Weights {
             .0
             .iter()
             .map(|(name, array)| {
-                let bytes = array
-                    .values
-                    .iter()
-                    .flat_map(|value| value.to_le_bytes())
-                    .collect();
+                let bytes = array.values.iter().flat_map(|value| value.to_le_bytes()).collect();
                 (name, array, bytes)
             })
             .collect();
         let mut views = Vec::with_capacity(raw.len());
         for (name, array, bytes) in &raw {
-            views.push((
-                name,
-                TensorView::new(Dtype::F32, array.shape.clone(), bytes)?,
-            ));
+            views.push((name, TensorView::new(Dtype::F32, array.shape.clone(), bytes)?));
         }
         Ok(safetensors::serialize(views, None)?)
     }
@@ -119,16 +105,10 @@ impl Weights {
         let mut weights = Self::default();
         for (name, view) in file.iter() {
             if view.dtype() != Dtype::F32 {
-                return Err(WeightsError::ElementType {
-                    name: name.into(),
-                    found: view.dtype(),
-                });
+                return Err(WeightsError::ElementType { name: name.into(), found: view.dtype() });
             }
             let (chunks, _) = view.data().as_chunks::<4>();
-            let values = chunks
-                .iter()
-                .map(|&chunk| f32::from_le_bytes(chunk))
-                .collect();
+            let values = chunks.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect();
             let shape = view.shape().to_vec();
             weights.0.insert(name.into(), WeightArray { shape, values });
         }
@@ -155,9 +135,7 @@ impl ModuleVisitor for Reader {
         let data = param.val().into_data();
         let shape = data.shape().to_vec();
         let values = data.iter::<f32>().collect();
-        self.found
-            .0
-            .insert(self.path.join("."), WeightArray { shape, values });
+        self.found.0.insert(self.path.join("."), WeightArray { shape, values });
     }
 }
 
@@ -188,11 +166,7 @@ impl ModuleMapper for Writer {
                     Tensor::from_data(data, &device).set_require_grad(old.is_require_grad())
                 });
             }
-            Some(array) => WeightsError::Shape {
-                name,
-                expected,
-                found: array.shape,
-            },
+            Some(array) => WeightsError::Shape { name, expected, found: array.shape },
             None => WeightsError::Missing { name },
         };
         self.problem.get_or_insert(problem);
@@ -239,10 +213,7 @@ mod tests {
             problem(|arrays| arrays.get_mut(name).unwrap().shape = vec![1, 3]),
             "array `encoder.to_latent.bias` has shape [1, 3], expected [3]"
         );
-        let extra = WeightArray {
-            shape: vec![0],
-            values: Vec::new(),
-        };
+        let extra = WeightArray { shape: vec![0], values: Vec::new() };
         assert_eq!(
             problem(|arrays| drop(arrays.insert("z".into(), extra))),
             "the model has no use for array `z`"
@@ -251,9 +222,6 @@ mod tests {
 
     #[test]
     fn other_bytes_are_not_taken_for_weights() {
-        assert!(matches!(
-            Weights::from_bytes(b"hello"),
-            Err(WeightsError::Format(_))
-        ));
+        assert!(matches!(Weights::from_bytes(b"hello"), Err(WeightsError::Format(_))));
     }
 }

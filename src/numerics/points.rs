@@ -31,17 +31,9 @@ impl Points {
     /// Makes a table of `rows` points from row-major values.
     pub fn new(rows: usize, width: usize, values: Vec<f32>) -> Result<Self, PointsError> {
         if values.len() == rows * width {
-            Ok(Self {
-                rows,
-                width,
-                values,
-            })
+            Ok(Self { rows, width, values })
         } else {
-            Err(PointsError::Shape {
-                rows,
-                width,
-                found: values.len(),
-            })
+            Err(PointsError::Shape { rows, width, found: values.len() })
         }
     }
 
@@ -49,11 +41,7 @@ impl Points {
     pub fn from_rows(width: usize, mut values: Vec<f32>) -> Self {
         let rows = values.len().checked_div(width).unwrap_or(0);
         values.truncate(rows * width);
-        Self {
-            rows,
-            width,
-            values,
-        }
+        Self { rows, width, values }
     }
 
     /// Returns the number of points.
@@ -86,9 +74,7 @@ impl Points {
                     sums[column] += term(column, f64::from(value));
                 }
             }
-            sums.into_iter()
-                .map(|sum: f64| sum / count)
-                .collect::<Vec<f64>>()
+            sums.into_iter().map(|sum: f64| sum / count).collect::<Vec<f64>>()
         };
         let means = column_sums(&|_, value| value);
         column_sums(&|column, value| (value - means[column]).powi(2))
@@ -109,9 +95,6 @@ mod tests {
     #[test]
     fn a_wrong_number_of_values_is_refused() {
         let error = Points::new(2, 3, vec![0.0; 5]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "2 points of width 3 need 6 values, found 5"
-        );
+        assert_eq!(error.to_string(), "2 points of width 3 need 6 values, found 5");
     }
 }

@@ -69,10 +69,7 @@ mod tests {
         }
         assert_eq!(counts.len(), 6);
         // Binomial(6000, 1/6) has a standard deviation of 29: 150 is beyond five of them.
-        assert!(
-            counts.values().all(|&count| count.abs_diff(1000) < 150),
-            "{counts:?}"
-        );
+        assert!(counts.values().all(|&count| count.abs_diff(1000) < 150), "{counts:?}");
     }
 
     #[test]

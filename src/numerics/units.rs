@@ -138,15 +138,9 @@ mod tests {
     #[test]
     fn reading_a_number_outside_its_range_names_both_the_range_and_the_number() {
         let error = ron::from_str::<Fraction>("1.3").unwrap_err();
-        assert_eq!(
-            error.code.to_string(),
-            "expected a fraction between 0 and 1, found 1.3"
-        );
+        assert_eq!(error.code.to_string(), "expected a fraction between 0 and 1, found 1.3");
         let error = ron::from_str::<PositiveF64>("-2").unwrap_err();
-        assert_eq!(
-            error.code.to_string(),
-            "expected a finite number above 0, found -2"
-        );
+        assert_eq!(error.code.to_string(), "expected a finite number above 0, found -2");
     }
 
     #[test]

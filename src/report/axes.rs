@@ -13,10 +13,7 @@ use crate::report::record::Record;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AxisError {
     /// An axis that no record has.
-    #[error(
-        "no record has the axis `{axis}` (in `{place}`), expected one of {}",
-        quoted(known)
-    )]
+    #[error("no record has the axis `{axis}` (in `{place}`), expected one of {}", quoted(known))]
     UnknownAxis {
         /// The axis asked for.
         axis: String,
@@ -50,15 +47,8 @@ pub enum AxisError {
 
 /// Lists names in backticks, for messages that tell the valid choices.
 pub(in crate::report) fn quoted<S: AsRef<str>>(names: &[S]) -> String {
-    let names: Vec<String> = names
-        .iter()
-        .map(|name| format!("`{}`", name.as_ref()))
-        .collect();
-    if names.is_empty() {
-        "nothing".to_owned()
-    } else {
-        names.join(", ")
-    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
 /// Checks that axes are known, used once, and that no axis of the records is left out.
@@ -72,11 +62,7 @@ pub(in crate::report) fn check_axes(
 ) -> Result<(), AxisError> {
     let known: BTreeSet<&String> = records
         .iter()
-        .filter(|record| {
-            fields
-                .iter()
-                .any(|field| record.values().contains_key(*field))
-        })
+        .filter(|record| fields.iter().any(|field| record.values().contains_key(*field)))
         .flat_map(|record| record.labels().keys())
         .collect();
     let mut used: BTreeMap<&String, &'static str> = BTreeMap::new();
@@ -84,26 +70,15 @@ pub(in crate::report) fn check_axes(
         for axis in *axes {
             if !known.contains(axis) {
                 let known = known.iter().map(|axis| (*axis).clone()).collect();
-                return Err(AxisError::UnknownAxis {
-                    axis: axis.clone(),
-                    place,
-                    known,
-                });
+                return Err(AxisError::UnknownAxis { axis: axis.clone(), place, known });
             }
             if let Some(first) = used.insert(axis, place) {
-                return Err(AxisError::AxisTwice {
-                    axis: axis.clone(),
-                    first,
-                    second: place,
-                });
+                return Err(AxisError::AxisTwice { axis: axis.clone(), first, second: place });
             }
         }
     }
     match known.into_iter().find(|axis| !used.contains_key(axis)) {
-        Some(axis) => Err(AxisError::UnusedAxis {
-            axis: axis.clone(),
-            places,
-        }),
+        Some(axis) => Err(AxisError::UnusedAxis { axis: axis.clone(), places }),
         None => Ok(()),
     }
 }
@@ -122,12 +97,7 @@ mod tests {
         ];
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let (rows, over): (Vec<String>, Vec<String>) = (owned(rows), owned(over));
-        check_axes(
-            &records,
-            &["dimension"],
-            &[("rows", &rows), ("over", &over)],
-            PLACES,
-        )
+        check_axes(&records, &["dimension"], &[("rows", &rows), ("over", &over)], PLACES)
     }
 
     #[test]
@@ -154,9 +124,7 @@ mod tests {
     #[test]
     fn an_axis_has_one_role_only() {
         assert_eq!(
-            check(&["model", "seed"], &["seed"])
-                .unwrap_err()
-                .to_string(),
+            check(&["model", "seed"], &["seed"]).unwrap_err().to_string(),
             "the axis `seed` is named twice, in `rows` and in `over`"
         );
     }

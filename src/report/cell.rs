@@ -49,10 +49,7 @@ pub(in crate::report) struct Rounded {
 impl Rounded {
     /// Rounds a mean and its spread to the same number of digits.
     pub(in crate::report) fn new(mean: f64, std: Option<f64>, digits: usize) -> Self {
-        Self {
-            mean: rounded(mean, digits),
-            std: std.map(|std| rounded(std, digits)),
-        }
+        Self { mean: rounded(mean, digits), std: std.map(|std| rounded(std, digits)) }
     }
 
     /// Joins mean and spread with the given plus-minus sign.

@@ -8,28 +8,14 @@ use crate::report::table::Table;
 
 /// Renders one header line and one line per cell, row by row.
 pub fn render(table: &Table) -> String {
-    let axes = table
-        .row_axes
-        .iter()
-        .chain(&table.column_axes)
-        .map(|axis| axis.name.as_str());
-    let numbers = [
-        "value",
-        "mean",
-        "std",
-        "n",
-        "published_mean",
-        "published_std",
-        "best",
-    ]
-    .into_iter();
+    let axes = table.row_axes.iter().chain(&table.column_axes).map(|axis| axis.name.as_str());
+    let numbers =
+        ["value", "mean", "std", "n", "published_mean", "published_std", "best"].into_iter();
     let mut text = line(axes.chain(numbers));
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
             let number = |value: Option<f64>| {
-                value
-                    .map(|value| rounded(value, column.digits))
-                    .unwrap_or_default()
+                value.map(|value| rounded(value, column.digits)).unwrap_or_default()
             };
             let published = cell.published;
             let fields = [
@@ -41,11 +27,7 @@ pub fn render(table: &Table) -> String {
                 number(published.and_then(|(_, std)| std)),
                 cell.best.to_string(),
             ];
-            let labels = row
-                .labels
-                .iter()
-                .chain(&column.labels)
-                .map(|label| label.name.as_str());
+            let labels = row.labels.iter().chain(&column.labels).map(|label| label.name.as_str());
             text += &line(labels.chain(fields.iter().map(String::as_str)));
         }
     }

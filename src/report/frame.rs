@@ -96,10 +96,8 @@ impl Frame {
         let axes: BTreeSet<&String> = joined.iter().flat_map(|row| row.labels.keys()).collect();
         let mut columns = Vec::new();
         for axis in axes {
-            let labels: Vec<Option<&str>> = joined
-                .iter()
-                .map(|row| row.labels.get(axis).map(String::as_str))
-                .collect();
+            let labels: Vec<Option<&str>> =
+                joined.iter().map(|row| row.labels.get(axis).map(String::as_str)).collect();
             columns.push(Column::new(axis_column(axis).into(), labels));
         }
         for field in fields {
@@ -110,9 +108,7 @@ impl Frame {
             columns.push(Column::new(value_column(field).into(), values));
             columns.push(Column::new(source_column(field).into(), sources));
         }
-        Ok(Self {
-            rows: DataFrame::new(joined.len(), columns)?,
-        })
+        Ok(Self { rows: DataFrame::new(joined.len(), columns)? })
     }
 
     /// Averages `field` within each group of equal labels on the axes `by`.
@@ -129,12 +125,8 @@ impl Frame {
         let mut summaries = Vec::with_capacity(groups.height());
         for index in 0..groups.height() {
             let members = sources.get_as_series(index).unwrap_or_default();
-            let members: Vec<usize> = members
-                .u32()?
-                .iter()
-                .flatten()
-                .map(|source| source as usize)
-                .collect();
+            let members: Vec<usize> =
+                members.u32()?.iter().flatten().map(|source| source as usize).collect();
             let mut labels = Vec::with_capacity(by.len());
             for axis in by {
                 let column = groups.column(&axis_column(axis))?.str()?;
@@ -150,17 +142,8 @@ impl Frame {
             let Some(mean) = means.get(index) else {
                 continue;
             };
-            let std = if members.len() > 1 {
-                deviations.get(index)
-            } else {
-                None
-            };
-            summaries.push(Summary {
-                labels,
-                mean,
-                std,
-                sources: members,
-            });
+            let std = if members.len() > 1 { deviations.get(index) } else { None };
+            summaries.push(Summary { labels, mean, std, sources: members });
         }
         Ok(summaries)
     }
@@ -180,9 +163,7 @@ impl Frame {
             .group_by_stable(keys)
             .agg([
                 col("value").mean().alias("mean"),
-                col("value")
-                    .std(spread.lost_degrees_of_freedom())
-                    .alias("std"),
+                col("value").std(spread.lost_degrees_of_freedom()).alias("std"),
                 len().alias("n"),
                 col(source.as_str()),
             ])
@@ -203,24 +184,18 @@ mod tests {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         let seeds = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let pairs = values.iter().zip(seeds);
-        pairs
-            .map(|(v, s)| record(&[("model", "m"), ("seed", s)], &[("x", *v)]))
-            .collect()
+        pairs.map(|(v, s)| record(&[("model", "m"), ("seed", s)], &[("x", *v)])).collect()
     }
 
     #[test]
     fn mean_and_both_standard_deviations_match_the_hand_computed_ones() {
         let frame = Frame::of(&eight(), &["x"]).unwrap();
-        let population = frame
-            .summarize("x", &by(&["model"]), Spread::Population)
-            .unwrap();
+        let population = frame.summarize("x", &by(&["model"]), Spread::Population).unwrap();
         assert_eq!(population.len(), 1);
         assert!((population[0].mean - 5.0).abs() < 1e-12);
         assert!((population[0].std.unwrap() - 2.0).abs() < 1e-12); // sqrt(32 / 8)
         assert_eq!(population[0].sources, [0, 1, 2, 3, 4, 5, 6, 7]);
-        let sample = frame
-            .summarize("x", &by(&["model"]), Spread::Sample)
-            .unwrap();
+        let sample = frame.summarize("x", &by(&["model"]), Spread::Sample).unwrap();
         assert!((sample[0].std.unwrap() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
     }
 
@@ -228,9 +203,7 @@ mod tests {
     fn one_record_has_no_deviation_whatever_the_divisor() {
         let frame = Frame::of(&eight(), &["x"]).unwrap();
         for spread in [Spread::Population, Spread::Sample] {
-            let summaries = frame
-                .summarize("x", &by(&["model", "seed"]), spread)
-                .unwrap();
+            let summaries = frame.summarize("x", &by(&["model", "seed"]), spread).unwrap();
             assert_eq!(summaries.len(), 8);
             assert!(summaries.iter().all(|summary| summary.std.is_none()));
         }
@@ -244,17 +217,10 @@ mod tests {
             record(&[("set", "a")], &[("truth", 4.0)]),
         ];
         let frame = Frame::of(&records, &["dimension", "truth"]).unwrap();
-        let truth = frame
-            .summarize("truth", &by(&["set"]), Spread::Population)
-            .unwrap();
+        let truth = frame.summarize("truth", &by(&["set"]), Spread::Population).unwrap();
         assert_eq!(truth.len(), 1);
-        assert_eq!(
-            (truth[0].sources.as_slice(), truth[0].std),
-            ([2].as_slice(), None)
-        );
-        let dimension = frame
-            .summarize("dimension", &by(&["set"]), Spread::Population)
-            .unwrap();
+        assert_eq!((truth[0].sources.as_slice(), truth[0].std), ([2].as_slice(), None));
+        let dimension = frame.summarize("dimension", &by(&["set"]), Spread::Population).unwrap();
         assert_eq!((dimension[0].mean, dimension[0].std), (4.0, Some(1.0)));
     }
 
@@ -265,9 +231,7 @@ mod tests {
             record(&[("set", "b")], &[("dimension", 4.0)]),
         ];
         let frame = Frame::of(&records, &["dimension"]).unwrap();
-        let error = frame
-            .summarize("dimension", &by(&["seed"]), Spread::Population)
-            .unwrap_err();
+        let error = frame.summarize("dimension", &by(&["seed"]), Spread::Population).unwrap_err();
         assert_eq!(
             error.to_string(),
             "record 1 gives `dimension` but has no label on the axis `seed`"

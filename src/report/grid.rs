@@ -19,10 +19,7 @@ pub(in crate::report) enum Entry {
     /// A measured number.
     Measured { number: Rounded, best: bool },
     /// A published number.
-    Published {
-        number: Rounded,
-        place: PublishedPlace,
-    },
+    Published { number: Rounded, place: PublishedPlace },
 }
 
 /// Where a published number stands in relation to the measured one.
@@ -41,14 +38,10 @@ impl Entry {
             Self::Blank => String::new(),
             Self::Missing => dash.to_owned(),
             Self::Measured { number, .. }
-            | Self::Published {
-                number,
-                place: PublishedPlace::Beside,
-            } => number.joined(plus_minus),
-            Self::Published {
-                number,
-                place: PublishedPlace::Below,
-            } => {
+            | Self::Published { number, place: PublishedPlace::Beside } => {
+                number.joined(plus_minus)
+            }
+            Self::Published { number, place: PublishedPlace::Below } => {
                 format!("({})", number.joined(plus_minus))
             }
         }
@@ -94,11 +87,7 @@ impl Grid {
             }
         }
         let mut grid = Self {
-            stub: table
-                .row_axes
-                .iter()
-                .map(|axis| axis.title.clone())
-                .collect(),
+            stub: table.row_axes.iter().map(|axis| axis.title.clone()).collect(),
             columns,
             lines: Vec::new(),
             note: note(table),
@@ -109,21 +98,13 @@ impl Grid {
             let entries = if beside {
                 entries_with_published_beside(table, &row.cells)
             } else {
-                row.cells
-                    .iter()
-                    .zip(&table.columns)
-                    .map(|(c, d)| measured(c, d.digits))
-                    .collect()
+                row.cells.iter().zip(&table.columns).map(|(c, d)| measured(c, d.digits)).collect()
             };
             let below = !beside && row.cells.iter().any(|cell| cell.published.is_some());
             let first_differs = above.as_ref().is_some_and(|above| above[0] != labels[0]);
             let opens_group = first_differs && labels.len() > 1;
             let stub = without_repeats(&labels, above.as_deref());
-            grid.lines.push(Line {
-                stub,
-                entries,
-                opens_group,
-            });
+            grid.lines.push(Line { stub, entries, opens_group });
             if below {
                 grid.lines.push(published_line(table, &row.cells));
             }
@@ -134,11 +115,7 @@ impl Grid {
 }
 
 fn heading(table: &Table, column: &TableColumn) -> Vec<String> {
-    let mut path: Vec<String> = column
-        .labels
-        .iter()
-        .map(|label| label.title.clone())
-        .collect();
+    let mut path: Vec<String> = column.labels.iter().map(|label| label.title.clone()).collect();
     let first = &table.columns[0].value.name;
     let several = table.columns.iter().any(|other| other.value.name != *first);
     if several || path.is_empty() {
@@ -148,28 +125,23 @@ fn heading(table: &Table, column: &TableColumn) -> Vec<String> {
 }
 
 fn has_published(table: &Table, column: usize) -> bool {
-    table
-        .rows
-        .iter()
-        .any(|row| row.cells[column].published.is_some())
+    table.rows.iter().any(|row| row.cells[column].published.is_some())
 }
 
 fn measured(cell: &Cell, digits: usize) -> Entry {
     match cell.mean {
         None => Entry::Missing,
-        Some(mean) => Entry::Measured {
-            number: Rounded::new(mean, cell.std, digits),
-            best: cell.best,
-        },
+        Some(mean) => {
+            Entry::Measured { number: Rounded::new(mean, cell.std, digits), best: cell.best }
+        }
     }
 }
 
 fn published(cell: &Cell, digits: usize, place: PublishedPlace) -> Entry {
-    cell.published
-        .map_or(Entry::Blank, |(mean, std)| Entry::Published {
-            number: Rounded::new(mean, std, digits),
-            place,
-        })
+    cell.published.map_or(Entry::Blank, |(mean, std)| Entry::Published {
+        number: Rounded::new(mean, std, digits),
+        place,
+    })
 }
 
 fn entries_with_published_beside(table: &Table, cells: &[Cell]) -> Vec<Entry> {
@@ -189,14 +161,8 @@ fn published_line(table: &Table, cells: &[Cell]) -> Line {
         "(published)".clone_into(last);
     }
     let entries = cells.iter().zip(&table.columns);
-    let entries = entries
-        .map(|(c, d)| published(c, d.digits, PublishedPlace::Below))
-        .collect();
-    Line {
-        stub,
-        entries,
-        opens_group: false,
-    }
+    let entries = entries.map(|(c, d)| published(c, d.digits, PublishedPlace::Below)).collect();
+    Line { stub, entries, opens_group: false }
 }
 
 /// Blanks leading labels equal to those above; the innermost one is always shown.
@@ -207,26 +173,11 @@ fn without_repeats(labels: &[String], above: Option<&[String]>) -> Vec<String> {
     let equal = labels.iter().zip(above).take_while(|(a, b)| a == b).count();
     let blank = equal.min(labels.len().saturating_sub(1));
     let shown = labels.iter().enumerate();
-    shown
-        .map(|(i, label)| {
-            if i < blank {
-                String::new()
-            } else {
-                label.clone()
-            }
-        })
-        .collect()
+    shown.map(|(i, label)| if i < blank { String::new() } else { label.clone() }).collect()
 }
 
 fn note(table: &Table) -> Option<String> {
-    let counts = || {
-        table
-            .rows
-            .iter()
-            .flat_map(|row| &row.cells)
-            .map(|c| c.n)
-            .filter(|n| *n > 0)
-    };
+    let counts = || table.rows.iter().flat_map(|row| &row.cells).map(|c| c.n).filter(|n| *n > 0);
     let (least, most) = (counts().min()?, counts().max()?);
     if most < 2 {
         return None;
@@ -236,11 +187,7 @@ fn note(table: &Table) -> Option<String> {
         Spread::Sample => "sample",
     };
     let over: Vec<&str> = table.over.iter().map(|axis| axis.title.as_str()).collect();
-    let count = if least == most {
-        format!("{most}")
-    } else {
-        format!("{least} to {most}")
-    };
+    let count = if least == most { format!("{most}") } else { format!("{least} to {most}") };
     Some(format!(
         "Mean ± {deviation} standard deviation over {} (n = {count}).",
         over.join(" and ")
@@ -257,29 +204,14 @@ mod tests {
         let narrow = Grid::of(&tall());
         assert_eq!(narrow.columns, [["Dimension"], ["Dimension (published)"]]);
         assert_eq!(narrow.lines.len(), 3);
-        let texts: Vec<String> = narrow.lines[1]
-            .entries
-            .iter()
-            .map(|e| e.text("±", "–"))
-            .collect();
+        let texts: Vec<String> = narrow.lines[1].entries.iter().map(|e| e.text("±", "–")).collect();
         assert_eq!(texts, ["7.50 ± 0.50", "7.40"]);
 
         let broad = Grid::of(&wide());
         assert_eq!(broad.columns, [["PCAE"], ["H&E"], ["irmae"]]);
-        let stubs: Vec<&str> = broad
-            .lines
-            .iter()
-            .map(|line| line.stub[0].as_str())
-            .collect();
-        assert_eq!(
-            stubs,
-            ["sprites", "(published)", "3D_shapes", "(published)"]
-        );
-        let texts: Vec<String> = broad.lines[3]
-            .entries
-            .iter()
-            .map(|e| e.text("±", "–"))
-            .collect();
+        let stubs: Vec<&str> = broad.lines.iter().map(|line| line.stub[0].as_str()).collect();
+        assert_eq!(stubs, ["sprites", "(published)", "3D_shapes", "(published)"]);
+        let texts: Vec<String> = broad.lines[3].entries.iter().map(|e| e.text("±", "–")).collect();
         assert_eq!(texts, ["", "(6.20 ± 0.40)", ""]);
         assert_eq!(broad.lines[2].entries[2], Entry::Missing);
     }
@@ -296,14 +228,8 @@ mod tests {
     fn only_outer_labels_are_blanked_when_they_repeat() {
         let row = |labels: [&str; 2]| labels.map(str::to_owned).to_vec();
         let above = row(["mnist", "99%"]);
-        assert_eq!(
-            without_repeats(&row(["mnist", "99.9%"]), Some(&above)),
-            ["", "99.9%"]
-        );
-        assert_eq!(
-            without_repeats(&row(["celeba", "99%"]), Some(&above)),
-            ["celeba", "99%"]
-        );
+        assert_eq!(without_repeats(&row(["mnist", "99.9%"]), Some(&above)), ["", "99.9%"]);
+        assert_eq!(without_repeats(&row(["celeba", "99%"]), Some(&above)), ["celeba", "99%"]);
         assert_eq!(without_repeats(&above, Some(&above)), ["", "99%"]);
     }
 }

@@ -18,10 +18,7 @@ pub enum JoinError {
     #[error("there are no records to report on")]
     NoRecords,
     /// No record has this value.
-    #[error(
-        "no record has a value named `{field}`, expected one of {}",
-        quoted(known)
-    )]
+    #[error("no record has a value named `{field}`, expected one of {}", quoted(known))]
     UnknownField {
         /// The name asked for.
         field: String,
@@ -81,19 +78,13 @@ impl JoinedRow {
                 }
             }
         }
-        Ok(Self {
-            labels: record.labels().clone(),
-            cells,
-        })
+        Ok(Self { labels: record.labels().clone(), cells })
     }
 
     fn absorb(&mut self, other: &Self) -> Result<(), JoinError> {
         for (field, (value, source)) in &other.cells {
             if let Some((_, first)) = self.cells.insert(field.clone(), (*value, *source)) {
-                let pairs = self
-                    .labels
-                    .iter()
-                    .map(|(axis, label)| format!("{axis}={label}"));
+                let pairs = self.labels.iter().map(|(axis, label)| format!("{axis}={label}"));
                 return Err(JoinError::Conflict {
                     field: field.clone(),
                     labels: pairs.collect::<Vec<_>>().join(", "),
@@ -134,19 +125,11 @@ pub(in crate::report) fn check_fields(
         return Err(JoinError::NoRecords);
     }
     for field in fields {
-        if !records
-            .iter()
-            .any(|record| record.values().contains_key(*field))
-        {
-            let known: BTreeSet<&String> = records
-                .iter()
-                .flat_map(|record| record.values().keys())
-                .collect();
+        if !records.iter().any(|record| record.values().contains_key(*field)) {
+            let known: BTreeSet<&String> =
+                records.iter().flat_map(|record| record.values().keys()).collect();
             let known = known.into_iter().cloned().collect();
-            return Err(JoinError::UnknownField {
-                field: (*field).to_owned(),
-                known,
-            });
+            return Err(JoinError::UnknownField { field: (*field).to_owned(), known });
         }
     }
     Ok(())
@@ -200,10 +183,7 @@ fn join_families(families: Vec<Vec<JoinedRow>>) -> Result<Vec<JoinedRow>, JoinEr
                 next.push(left.clone());
             }
         }
-        let alone = family
-            .into_iter()
-            .zip(partnered)
-            .filter(|(_, partnered)| !partnered);
+        let alone = family.into_iter().zip(partnered).filter(|(_, partnered)| !partnered);
         next.extend(alone.map(|(row, _)| row));
         joined = next;
     }
@@ -237,34 +217,17 @@ mod tests {
             record(&[("set", "c")], &[("truth", 9.0)]),
         ];
         let rows = join(&records, &["dimension", "truth"]).unwrap();
-        let truths: Vec<_> = rows
-            .iter()
-            .map(|row| row.cells.get("truth").copied())
-            .collect();
-        assert_eq!(
-            truths,
-            [Some((4.0, 3)), Some((4.0, 3)), None, Some((9.0, 4))]
-        );
+        let truths: Vec<_> = rows.iter().map(|row| row.cells.get("truth").copied()).collect();
+        assert_eq!(truths, [Some((4.0, 3)), Some((4.0, 3)), None, Some((9.0, 4))]);
     }
 
     #[test]
     fn the_same_value_twice_under_the_same_labels_is_a_conflict() {
-        let twin = record(
-            &[("model", "pcae")],
-            &[("dimension", 4.0), ("seconds", 1.0)],
-        );
-        let error = join(&[twin.clone(), twin.clone()], &["dimension"])
-            .err()
-            .unwrap();
-        assert_eq!(
-            error.to_string(),
-            "records 0 and 1 both give `dimension` for model=pcae"
-        );
+        let twin = record(&[("model", "pcae")], &[("dimension", 4.0), ("seconds", 1.0)]);
+        let error = join(&[twin.clone(), twin.clone()], &["dimension"]).err().unwrap();
+        assert_eq!(error.to_string(), "records 0 and 1 both give `dimension` for model=pcae");
         let other = record(&[("model", "pcae")], &[("error", 4.0), ("seconds", 2.0)]);
-        assert!(
-            join(&[twin, other], &["dimension", "error"]).is_ok(),
-            "seconds is not asked for"
-        );
+        assert!(join(&[twin, other], &["dimension", "error"]).is_ok(), "seconds is not asked for");
     }
 
     #[test]
@@ -274,9 +237,6 @@ mod tests {
             join(&records, &["dimensoin"]).err().unwrap().to_string(),
             "no record has a value named `dimensoin`, expected one of `dimension`, `error`"
         );
-        assert!(matches!(
-            join(&[], &["dimension"]),
-            Err(JoinError::NoRecords)
-        ));
+        assert!(matches!(join(&[], &["dimension"]), Err(JoinError::NoRecords)));
     }
 }

@@ -32,10 +32,7 @@ pub fn render(table: &Table) -> String {
     lines.push(r"    \bottomrule".to_owned());
     lines.push(r"  \end{tabular}".to_owned());
     if let Some(note) = &grid.note {
-        lines.push(format!(
-            r"  \par\smallskip{{\footnotesize {}}}",
-            escape(note)
-        ));
+        lines.push(format!(r"  \par\smallskip{{\footnotesize {}}}", escape(note)));
     }
     lines.push(r"\end{table}".to_owned());
     lines.join("\n") + "\n"
@@ -101,20 +98,14 @@ const fn math_command(symbol: char) -> Option<&'static str> {
 /// Turns a paper's label into a reference key: `Table 1` becomes `table-1`.
 fn slug(label: &str) -> String {
     let lower = label.to_lowercase();
-    let words = lower
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
 }
 
 fn row(cells: &[String]) -> String {
     let cells = cells.join(" & ");
     // After a rule or a line end, LaTeX would read `[` and `*` as the start of an option.
-    let guard = if cells.starts_with(['[', '*']) {
-        "{}"
-    } else {
-        ""
-    };
+    let guard = if cells.starts_with(['[', '*']) { "{}" } else { "" };
     format!(r"    {guard}{cells} \\")
 }
 
@@ -136,12 +127,7 @@ fn header(grid: &Grid) -> Vec<String> {
         lines.push(format!("    {}", rules.join(" ")));
     }
     let innermost = grid.columns.iter().filter_map(|path| path.last());
-    let cells: Vec<String> = grid
-        .stub
-        .iter()
-        .chain(innermost)
-        .map(|text| escape(text))
-        .collect();
+    let cells: Vec<String> = grid.stub.iter().chain(innermost).map(|text| escape(text)).collect();
     lines.push(row(&cells));
     lines
 }
@@ -157,9 +143,7 @@ fn body(line: &Line) -> String {
         }
     };
     let stub = line.stub.iter().map(|label| escape(label));
-    row(&stub
-        .chain(line.entries.iter().map(entry))
-        .collect::<Vec<_>>())
+    row(&stub.chain(line.entries.iter().map(entry)).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -222,12 +206,7 @@ mod tests {
             let labels = [("set", set), ("tau", tau), ("model", model)];
             record(&labels, &[("x", 1.0), ("y", 2.0)])
         };
-        let records = [
-            at("a", "1", "p"),
-            at("a", "1", "q"),
-            at("a", "2", "p"),
-            at("b", "1", "q"),
-        ];
+        let records = [at("a", "1", "p"), at("a", "1", "q"), at("a", "2", "p"), at("b", "1", "q")];
         insta::assert_snapshot!(render(&tabulate(&spec(text), &records).unwrap()), @r"
         \begin{table}[htbp]
           \centering
@@ -251,10 +230,7 @@ mod tests {
 
     #[test]
     fn a_row_that_starts_like_an_option_is_guarded() {
-        assert_eq!(
-            row(&["[a]".to_owned(), "1".to_owned()]),
-            r"    {}[a] & 1 \\"
-        );
+        assert_eq!(row(&["[a]".to_owned(), "1".to_owned()]), r"    {}[a] & 1 \\");
         assert_eq!(row(&["a".to_owned()]), r"    a \\");
     }
 
@@ -272,12 +248,9 @@ mod tests {
     /// Removes everything `escape` may produce for a special character or symbol.
     fn without_escapes(escaped: &str) -> String {
         let words = ["textbackslash", "textasciitilde", "textasciicircum"];
-        let words = words
-            .into_iter()
-            .chain(["textless", "textgreater", "textbar"]);
-        let mut rest = words.fold(escaped.to_owned(), |rest, word| {
-            rest.replace(&format!("\\{word}{{}}"), "")
-        });
+        let words = words.into_iter().chain(["textless", "textgreater", "textbar"]);
+        let mut rest =
+            words.fold(escaped.to_owned(), |rest, word| rest.replace(&format!("\\{word}{{}}"), ""));
         for symbol in "±×·≤≥≈∞→αβγδελμρστφℓ".chars() {
             rest = rest.replace(&format!("$\\{}$", math_command(symbol).unwrap()), "");
         }

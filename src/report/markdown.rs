@@ -10,17 +10,11 @@ use crate::report::table::Table;
 pub fn render(table: &Table) -> String {
     let grid = Grid::of(table);
     let titles = grid.columns.iter().map(|path| path.join(" / "));
-    let header: Vec<String> = grid
-        .stub
-        .iter()
-        .cloned()
-        .chain(titles)
-        .map(|title| escape(&title))
-        .collect();
+    let header: Vec<String> =
+        grid.stub.iter().cloned().chain(titles).map(|title| escape(&title)).collect();
     let stub_rules = grid.stub.iter().map(|_| ":--".to_owned());
-    let rules: Vec<String> = stub_rules
-        .chain(grid.columns.iter().map(|_| "--:".to_owned()))
-        .collect();
+    let rules: Vec<String> =
+        stub_rules.chain(grid.columns.iter().map(|_| "--:".to_owned())).collect();
     let heading = format!("**{}.** {}", escape(&table.label), escape(&table.caption));
     let mut lines = vec![heading, String::new(), row(&header), row(&rules)];
     for line in &grid.lines {
@@ -56,11 +50,7 @@ fn row(cells: &[String]) -> String {
 
 fn entry(entry: &Entry) -> String {
     let text = entry.text("±", "–");
-    if entry.is_best() {
-        format!("**{text}**")
-    } else {
-        text
-    }
+    if entry.is_best() { format!("**{text}**") } else { text }
 }
 
 #[cfg(test)]

@@ -71,10 +71,9 @@ impl RecordValue {
 
     fn check(&self, field: &str) -> Result<(), RecordError> {
         match self {
-            Self::Number(value) if !value.is_finite() => Err(RecordError::NotFinite {
-                field: field.to_owned(),
-                value: *value,
-            }),
+            Self::Number(value) if !value.is_finite() => {
+                Err(RecordError::NotFinite { field: field.to_owned(), value: *value })
+            }
             Self::List(values) => match values.iter().position(|value| !value.is_finite()) {
                 Some(index) => Err(RecordError::ElementNotFinite {
                     field: field.to_owned(),
@@ -95,9 +94,7 @@ impl Serialize for PlainNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value = self.0;
         if !value.is_finite() {
-            return Err(S::Error::custom(format!(
-                "expected a finite number, found {value}"
-            )));
+            return Err(S::Error::custom(format!("expected a finite number, found {value}")));
         }
         if value.fract() == 0.0 && value.abs() < EXACT_WHOLE_NUMBERS {
             serializer.serialize_i64(value as i64)
@@ -142,9 +139,7 @@ impl<'de> Visitor<'de> for PlainValueVisitor {
         if value.is_finite() {
             Ok(RecordValue::Number(value))
         } else {
-            Err(E::custom(format!(
-                "expected a finite number, found {value}"
-            )))
+            Err(E::custom(format!("expected a finite number, found {value}")))
         }
     }
 
@@ -164,9 +159,7 @@ impl<'de> Visitor<'de> for PlainValueVisitor {
         let mut values = Vec::new();
         while let Some(value) = list.next_element::<f64>()? {
             if !value.is_finite() {
-                return Err(A::Error::custom(format!(
-                    "expected a finite number, found {value}"
-                )));
+                return Err(A::Error::custom(format!("expected a finite number, found {value}")));
             }
             values.push(value);
         }
@@ -220,22 +213,14 @@ pub(in crate::report) mod tests {
 
     /// Builds a record from label and number pairs.
     pub(in crate::report) fn record(labels: &[(&str, &str)], numbers: &[(&str, f64)]) -> Record {
-        let labels = labels
-            .iter()
-            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
-            .collect();
-        let values = numbers
-            .iter()
-            .map(|(a, b)| ((*a).to_owned(), RecordValue::Number(*b)))
-            .collect();
+        let labels = labels.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let values =
+            numbers.iter().map(|(a, b)| ((*a).to_owned(), RecordValue::Number(*b))).collect();
         Record::new(labels, values).unwrap()
     }
 
     fn values(pairs: &[(&str, RecordValue)]) -> Values {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .collect()
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
 
     #[test]
@@ -258,28 +243,17 @@ pub(in crate::report) mod tests {
     fn a_record_refuses_nan_and_infinity_and_says_where() {
         let nan = values(&[("loss", RecordValue::Number(f64::NAN))]);
         let error = Record::new(Labels::new(), nan.clone()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "value `loss` is NaN, expected a finite number"
-        );
+        assert_eq!(error.to_string(), "value `loss` is NaN, expected a finite number");
         assert!(values_to_json(&nan).is_err());
 
         let infinite = values(&[("v", RecordValue::List(vec![1.0, f64::INFINITY]))]);
         let error = Record::new(Labels::new(), infinite).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "element 1 of value `v` is inf, expected a finite number"
-        );
+        assert_eq!(error.to_string(), "element 1 of value `v` is inf, expected a finite number");
     }
 
     #[test]
     fn json_of_another_shape_is_refused() {
-        for json in [
-            "[1, 2]",
-            r#"{"a": null}"#,
-            r#"{"a": {"b": 1}}"#,
-            r#"{"a": ["x"]}"#,
-        ] {
+        for json in ["[1, 2]", r#"{"a": null}"#, r#"{"a": {"b": 1}}"#, r#"{"a": ["x"]}"#] {
             assert!(values_from_json(json).is_err(), "{json}");
         }
     }

@@ -89,10 +89,7 @@ pub enum Best {
 
 /// A published mean with its spread, written `(4.00, 0.49)`, or `(4.00, None)` without one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    from = "(Finite, Option<NonNegativeF64>)",
-    into = "(Finite, Option<NonNegativeF64>)"
-)]
+#[serde(from = "(Finite, Option<NonNegativeF64>)", into = "(Finite, Option<NonNegativeF64>)")]
 pub struct Published {
     /// The published mean.
     pub mean: Finite,
@@ -192,10 +189,7 @@ pub enum TableError {
         known: Vec<String>,
     },
     /// A published number belongs to no cell.
-    #[error(
-        "`{field}` has a published number for `{key}`, expected one of {}",
-        quoted(known)
-    )]
+    #[error("`{field}` has a published number for `{key}`, expected one of {}", quoted(known))]
     UnknownPublished {
         /// The value it was given for.
         field: String,
@@ -232,10 +226,7 @@ mod tests {
         let value = &spec.values[0];
         assert_eq!(value.digits, 2);
         assert_eq!(value.best, Best::Closest(Finite::new(4.0).unwrap()));
-        assert_eq!(
-            value.published["pcae"].spread.map(NonNegativeF64::get),
-            Some(0.0)
-        );
+        assert_eq!(value.published["pcae"].spread.map(NonNegativeF64::get), Some(0.0));
         assert_eq!(value.published["hae"].spread, None);
     }
 
@@ -248,9 +239,6 @@ mod tests {
                 Value(field: "x", title: "X", published: {"a": (1.0, -2.0)})])"#,
         )
         .unwrap_err();
-        assert!(
-            error.contains("expected a finite number of at least 0, found -2"),
-            "{error}"
-        );
+        assert!(error.contains("expected a finite number of at least 0, found -2"), "{error}");
     }
 }

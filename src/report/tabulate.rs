@@ -17,11 +17,7 @@ use crate::report::table::{Table, TableColumn, TableError, TableRow, TableSpec, 
 /// Fills a table from records.
 pub fn tabulate(spec: &TableSpec, records: &[Record]) -> Result<Table, TableError> {
     check(spec, records)?;
-    let fields: Vec<&str> = spec
-        .values
-        .iter()
-        .map(|value| value.field.as_str())
-        .collect();
+    let fields: Vec<&str> = spec.values.iter().map(|value| value.field.as_str()).collect();
     let frame = Frame::of(records, &fields)?;
     let axes = [spec.rows.clone(), spec.columns.clone()].concat();
 
@@ -32,16 +28,10 @@ pub fn tabulate(spec: &TableSpec, records: &[Record]) -> Result<Table, TableErro
         }
     }
 
-    let ranks: Vec<Vec<&str>> = axes
-        .iter()
-        .map(|axis| appearance(records, &fields, axis))
-        .collect();
+    let ranks: Vec<Vec<&str>> =
+        axes.iter().map(|axis| appearance(records, &fields, axis)).collect();
     let (row_ranks, column_ranks) = ranks.split_at(spec.rows.len());
-    let places = || {
-        cells
-            .keys()
-            .map(|(_, labels)| labels.split_at(spec.rows.len()))
-    };
+    let places = || cells.keys().map(|(_, labels)| labels.split_at(spec.rows.len()));
     let rows = ordered(places().map(|(row, _)| row), row_ranks);
     let columns = ordered(places().map(|(_, column)| column), column_ranks);
 
@@ -59,28 +49,16 @@ fn check(spec: &TableSpec, records: &[Record]) -> Result<(), TableError> {
     }
     let mut seen = BTreeSet::new();
     if let Some(twice) = spec.values.iter().find(|value| !seen.insert(&value.field)) {
-        return Err(TableError::ValueTwice {
-            field: twice.field.clone(),
-        });
+        return Err(TableError::ValueTwice { field: twice.field.clone() });
     }
-    let fields: Vec<&str> = spec
-        .values
-        .iter()
-        .map(|value| value.field.as_str())
-        .collect();
+    let fields: Vec<&str> = spec.values.iter().map(|value| value.field.as_str()).collect();
     check_fields(records, &fields).map_err(FrameError::from)?;
-    let roles: [(&'static str, &[String]); 3] = [
-        ("rows", &spec.rows),
-        ("columns", &spec.columns),
-        ("over", &spec.over),
-    ];
+    let roles: [(&'static str, &[String]); 3] =
+        [("rows", &spec.rows), ("columns", &spec.columns), ("over", &spec.over)];
     check_axes(records, &fields, &roles, &["rows", "columns", "over"])?;
     let known = [spec.rows.clone(), spec.columns.clone()].concat();
     match spec.compare.iter().find(|axis| !known.contains(axis)) {
-        Some(axis) => Err(TableError::UnknownComparison {
-            axis: axis.clone(),
-            known,
-        }),
+        Some(axis) => Err(TableError::UnknownComparison { axis: axis.clone(), known }),
         None => Ok(()),
     }
 }
@@ -93,9 +71,7 @@ pub(in crate::report) fn appearance<'a>(
 ) -> Vec<&'a str> {
     let mut labels: Vec<&str> = Vec::new();
     for record in records {
-        if fields
-            .iter()
-            .any(|field| record.values().contains_key(*field))
+        if fields.iter().any(|field| record.values().contains_key(*field))
             && let Some(label) = record.labels().get(axis)
             && !labels.contains(&label.as_str())
         {
@@ -168,28 +144,18 @@ fn assemble(
         over: all(&spec.over),
         spread: spec.spread,
         columns: Vec::new(),
-        rows: rows
-            .iter()
-            .map(|row| TableRow {
-                labels: all(row),
-                cells: Vec::new(),
-            })
-            .collect(),
+        rows: rows.iter().map(|row| TableRow { labels: all(row), cells: Vec::new() }).collect(),
     };
     for column in columns {
         for (index, value) in spec.values.iter().enumerate() {
             table.columns.push(TableColumn {
                 labels: all(column),
-                value: Titled {
-                    name: value.field.clone(),
-                    title: value.title.clone(),
-                },
+                value: Titled { name: value.field.clone(), title: value.title.clone() },
                 digits: value.digits,
             });
             for (row, labels) in table.rows.iter_mut().zip(rows) {
                 let place = (index, [labels.as_slice(), column].concat());
-                row.cells
-                    .push(cells.get(&place).cloned().unwrap_or_default());
+                row.cells.push(cells.get(&place).cloned().unwrap_or_default());
             }
         }
     }
@@ -214,10 +180,7 @@ pub(in crate::report) mod tests {
     /// Two models, two sets; `irmae` was not run on `shapes`, and `hae` has one seed there.
     pub(in crate::report) fn sweep() -> Vec<Record> {
         let run = |set, model, seed, dimension| {
-            record(
-                &[("set", set), ("model", model), ("seed", seed)],
-                &[("dimension", dimension)],
-            )
+            record(&[("set", set), ("model", model), ("seed", seed)], &[("dimension", dimension)])
         };
         vec![
             run("sprites", "pcae", "s0", 4.0),
@@ -268,11 +231,7 @@ pub(in crate::report) mod tests {
         let table = wide();
         let rows: Vec<_> = table.rows.iter().map(|row| names(&row.labels)).collect();
         assert_eq!(rows, [["sprites"], ["shapes"]]);
-        let columns: Vec<_> = table
-            .columns
-            .iter()
-            .map(|column| names(&column.labels))
-            .collect();
+        let columns: Vec<_> = table.columns.iter().map(|column| names(&column.labels)).collect();
         assert_eq!(columns, [["pcae"], ["hae"], ["irmae"]]);
     }
 
@@ -312,10 +271,7 @@ pub(in crate::report) mod tests {
         ];
         let table = tabulate(&spec(text), &records).unwrap();
         let cells = &table.rows[0].cells;
-        let seen: Vec<_> = cells
-            .iter()
-            .map(|c| (c.mean, c.std, c.sources.clone()))
-            .collect();
+        let seen: Vec<_> = cells.iter().map(|c| (c.mean, c.std, c.sources.clone())).collect();
         assert_eq!(
             seen,
             [
@@ -339,10 +295,7 @@ pub(in crate::report) mod tests {
         let labels = [("m".to_owned(), "a".to_owned())].into();
         let list = [("v".to_owned(), RecordValue::List(vec![1.0]))].into();
         let error = tabulate(&spec(text), &[Record::new(labels, list).unwrap()]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "value `v` of record 0 is a list, expected a number"
-        );
+        assert_eq!(error.to_string(), "value `v` of record 0 is a list, expected a number");
         let error = tabulate(&spec(text), &[]).unwrap_err();
         assert_eq!(error.to_string(), "there are no records to report on");
     }

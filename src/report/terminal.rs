@@ -12,11 +12,7 @@ const GAP: &str = "   ";
 pub fn render(table: &Table) -> String {
     let grid = Grid::of(table);
     let tailed: Vec<bool> = (0..grid.columns.len())
-        .map(|column| {
-            grid.lines
-                .iter()
-                .any(|line| tail(&line.entries[column]).is_some())
-        })
+        .map(|column| grid.lines.iter().any(|line| tail(&line.entries[column]).is_some()))
         .collect();
     let titles = grid.columns.iter().zip(&tailed);
     let titles = titles.map(|(path, tailed)| path.join(" / ") + if *tailed { " " } else { "" });
@@ -53,12 +49,7 @@ pub fn render(table: &Table) -> String {
     }
     lines.push("━".repeat(total));
     lines.extend(grid.note);
-    if grid
-        .lines
-        .iter()
-        .flat_map(|line| &line.entries)
-        .any(Entry::is_best)
-    {
+    if grid.lines.iter().flat_map(|line| &line.entries).any(Entry::is_best) {
         lines.push("* best".to_owned());
     }
     lines.join("\n") + "\n"
@@ -68,10 +59,7 @@ pub fn render(table: &Table) -> String {
 const fn tail(entry: &Entry) -> Option<char> {
     match entry {
         Entry::Measured { best: true, .. } => Some('*'),
-        Entry::Published {
-            place: PublishedPlace::Below,
-            ..
-        } => Some(')'),
+        Entry::Published { place: PublishedPlace::Below, .. } => Some(')'),
         _ => None,
     }
 }
@@ -87,18 +75,10 @@ fn text(entry: &Entry, tailed: bool) -> String {
 }
 
 fn aligned(cells: &[String], widths: &[usize], left: usize) -> String {
-    let padded = cells
-        .iter()
-        .zip(widths)
-        .enumerate()
-        .map(|(index, (cell, full))| {
-            let blank = " ".repeat(full - width(cell));
-            if index < left {
-                format!("{cell}{blank}")
-            } else {
-                format!("{blank}{cell}")
-            }
-        });
+    let padded = cells.iter().zip(widths).enumerate().map(|(index, (cell, full))| {
+        let blank = " ".repeat(full - width(cell));
+        if index < left { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
+    });
     padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
 }
 

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactReader, ArtifactWriter};
 use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Each, Externals, Input, Kind, Problem, Stage, StageRef};
+use crate::engine::stage::{Each, Externals, Input, Kind, Labels, Problem, Stage, StageRef};
 
 /// The artifact kind of a command that declares no other.
 const FILES: &str = "files";
@@ -77,21 +77,13 @@ impl Artifact for AnyFiles {
 
 impl Stage for Command {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Command",
-            version: 1,
-        }
+        Kind { name: "Command", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
-        let one = self
-            .inputs
-            .iter()
-            .map(|(name, stage)| stage.input(&format!("inputs.{name}")));
-        let each = self
-            .families
-            .iter()
-            .map(|(name, family)| family.input(&format!("families.{name}")));
+        let one = self.inputs.iter().map(|(name, stage)| stage.input(&format!("inputs.{name}")));
+        let each =
+            self.families.iter().map(|(name, family)| family.input(&format!("families.{name}")));
         one.chain(each).collect()
     }
 
@@ -100,20 +92,13 @@ impl Stage for Command {
     }
 
     fn externals(&self) -> Externals {
-        Externals {
-            files: self.files.clone(),
-            variables: self.env.clone(),
-        }
+        Externals { files: self.files.clone(), variables: self.env.clone() }
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self, _families: &[Vec<Labels>]) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut problem = |field, message: &str, help: &str| {
-            found.push(Problem {
-                field,
-                message: message.to_owned(),
-                help: Some(help.to_owned()),
-            });
+            found.push(Problem { field, message: message.to_owned(), help: Some(help.to_owned()) });
         };
         if self.args.is_empty() {
             problem(
@@ -129,21 +114,9 @@ impl Stage for Command {
                 "list what the program writes",
             );
         }
-        let names: Vec<_> = self
-            .files
-            .iter()
-            .map(|file| Path::new(file).file_name())
-            .collect();
-        if names
-            .iter()
-            .enumerate()
-            .any(|(at, name)| names[..at].contains(name))
-        {
-            problem(
-                "files",
-                "two of these files have the same name",
-                "rename one of them",
-            );
+        let names: Vec<_> = self.files.iter().map(|file| Path::new(file).file_name()).collect();
+        if names.iter().enumerate().any(|(at, name)| names[..at].contains(name)) {
+            problem("files", "two of these files have the same name", "rename one of them");
         }
         found
     }
@@ -191,12 +164,7 @@ impl Command {
         };
         let mut command = process::Command::new(std::env::current_exe()?);
         command
-            .args([
-                "replace-process",
-                "--die-with",
-                &process::id().to_string(),
-                "--",
-            ])
+            .args(["replace-process", "--die-with", &process::id().to_string(), "--"])
             .args(&self.args)
             .current_dir(folder)
             .env_clear()
@@ -226,11 +194,7 @@ fn wait(mut child: process::Child, context: &RunContext) -> Result<ExitStatus, S
     let mut asked: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            return if context.should_stop() {
-                Err(StageError::Stopped)
-            } else {
-                Ok(status)
-            };
+            return if context.should_stop() { Err(StageError::Stopped) } else { Ok(status) };
         }
         if context.should_stop() {
             // The program got the same signal; one that ignores it is ended.
@@ -266,8 +230,5 @@ fn missing_output(name: &str, folder: &Path) -> String {
         .filter(|name| name != "inputs" && name != "tmp")
         .collect();
     present.sort();
-    format!(
-        "the program left no `{name}`; it left: {}",
-        present.join(", ")
-    )
+    format!("the program left no `{name}`; it left: {}", present.join(", "))
 }

@@ -28,10 +28,7 @@ pub struct Dataset {
 
 impl Stage for Dataset {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Dataset",
-            version: 1,
-        }
+        Kind { name: "Dataset", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -43,9 +40,7 @@ impl Stage for Dataset {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let images = self
-            .source
-            .load(self.split, &mut counter(context, "image"))?;
+        let images = self.source.load(self.split, &mut counter(context, "image"))?;
         context.store(&AnyImages(images))
     }
 }

@@ -23,10 +23,7 @@ pub struct Encode {
 
 impl Stage for Encode {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Encode",
-            version: 1,
-        }
+        Kind { name: "Encode", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {

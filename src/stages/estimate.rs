@@ -24,10 +24,7 @@ pub struct Estimate {
 
 impl Stage for Estimate {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Estimate",
-            version: 1,
-        }
+        Kind { name: "Estimate", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -46,10 +43,7 @@ impl Stage for Estimate {
             ("dimension".to_owned(), number(estimate.dimension as f64)),
             ("share".to_owned(), number(estimate.share)),
             ("total_variance".to_owned(), number(estimate.total_variance)),
-            (
-                "variances".to_owned(),
-                RecordValue::List(estimate.variances),
-            ),
+            ("variances".to_owned(), RecordValue::List(estimate.variances)),
         ]))
     }
 }

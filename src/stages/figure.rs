@@ -9,9 +9,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::labeled_records;
+use super::records::{axis_problems, labeled_records};
 use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Each, Input, Kind, Stage};
+use crate::engine::stage::{Each, Input, Kind, Labels, Problem, Stage};
 use crate::report::{FigureSpec, Values};
 
 /// Settings of a figure stage.
@@ -26,17 +26,12 @@ pub struct Figure {
 
 impl Stage for Figure {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Figure",
-            version: 1,
-        }
+        Kind { name: "Figure", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
         let families = self.records.iter().enumerate();
-        families
-            .map(|(at, family)| family.input(&format!("records[{at}]")))
-            .collect()
+        families.map(|(at, family)| family.input(&format!("records[{at}]"))).collect()
     }
 
     fn output(&self) -> String {
@@ -45,6 +40,15 @@ impl Stage for Figure {
 
     fn is_report(&self) -> bool {
         true
+    }
+
+    fn problems(&self, families: &[Vec<Labels>]) -> Vec<Problem> {
+        match &self.picture {
+            FigureSpec::VarianceSpectrum(spec) => axis_problems(
+                &[("series", std::slice::from_ref(&spec.series)), ("over", &spec.over)],
+                families,
+            ),
+        }
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

@@ -29,10 +29,7 @@ pub struct Geodesic {
 
 impl Stage for Geodesic {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Geodesic",
-            version: 1,
-        }
+        Kind { name: "Geodesic", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -45,10 +42,7 @@ impl Stage for Geodesic {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let points = context.load(&self.data)?.0.to_points();
-        let spec = GeodesicSpec {
-            neighbors: self.neighbors,
-            rescale: self.rescale,
-        };
+        let spec = GeodesicSpec { neighbors: self.neighbors, rescale: self.rescale };
         let distances = Distances::geodesic(&points, &spec, &mut counter(context, "point"))?;
         context.store(&distances)
     }

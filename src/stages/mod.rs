@@ -11,16 +11,16 @@ mod encode;
 mod estimate;
 mod figure;
 mod geodesic;
+mod records;
 mod score;
 mod table;
 mod train;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::context::{RunContext, StageError};
+use crate::engine::context::RunContext;
 use crate::engine::events::Progress;
-use crate::engine::stage::{Each, Stage, StageSet};
-use crate::report::{Record, Values};
+use crate::engine::stage::{Stage, StageSet};
 
 pub use artifacts::{AnyImages, TrainImages};
 pub use command::{AnyFiles, Command};
@@ -75,25 +75,6 @@ impl StageSet for AnyStage {
 /// Returns a callback that passes counts on as progress.
 fn counter<'a>(context: &'a mut RunContext, unit: &'a str) -> impl FnMut(u64, u64) + 'a {
     move |done, total| {
-        context.progress(Progress {
-            done,
-            total,
-            unit: unit.to_owned(),
-            note: String::new(),
-        });
+        context.progress(Progress { done, total, unit: unit.to_owned(), note: String::new() });
     }
-}
-
-/// Loads families of records with the labels of the stages that made them.
-fn labeled_records(
-    context: &RunContext,
-    families: &[Each<Values>],
-) -> Result<Vec<Record>, StageError> {
-    let mut records = Vec::new();
-    for family in families {
-        for (labels, values) in context.load_each(family)? {
-            records.push(Record::new(labels, values)?);
-        }
-    }
-    Ok(records)
 }

@@ -33,10 +33,7 @@ pub struct Score {
 
 impl Stage for Score {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Score",
-            version: 1,
-        }
+        Kind { name: "Score", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -60,9 +57,6 @@ impl Stage for Score {
                 ("reconstruction", model.reconstruction(&images, device)?)
             }
         };
-        context.store(&Values::from([(
-            name.to_owned(),
-            RecordValue::Number(value),
-        )]))
+        context.store(&Values::from([(name.to_owned(), RecordValue::Number(value))]))
     }
 }

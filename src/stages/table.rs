@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::labeled_records;
+use super::records::{axis_problems, labeled_records};
 use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Each, Input, Kind, Stage};
+use crate::engine::stage::{Each, Input, Kind, Labels, Problem, Stage};
 use crate::report::{Spread, TableSpec, ValueSpec, Values, tabulate};
 
 /// Settings of a table stage; the fields after `records` are those of [`TableSpec`].
@@ -52,17 +52,12 @@ pub struct Table {
 
 impl Stage for Table {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Table",
-            version: 1,
-        }
+        Kind { name: "Table", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
         let families = self.records.iter().enumerate();
-        families
-            .map(|(at, family)| family.input(&format!("records[{at}]")))
-            .collect()
+        families.map(|(at, family)| family.input(&format!("records[{at}]"))).collect()
     }
 
     fn output(&self) -> String {
@@ -71,6 +66,12 @@ impl Stage for Table {
 
     fn is_report(&self) -> bool {
         true
+    }
+
+    fn problems(&self, families: &[Vec<Labels>]) -> Vec<Problem> {
+        let roles: [(&'static str, &[String]); 3] =
+            [("rows", &self.rows), ("columns", &self.columns), ("over", &self.over)];
+        axis_problems(&roles, families)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

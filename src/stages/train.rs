@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::artifacts::TrainImages;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
-use crate::engine::stage::{Input, Kind, Needs, Problem, Stage, StageRef};
+use crate::engine::stage::{Input, Kind, Labels, Needs, Problem, Stage, StageRef};
 use crate::geometry::Distances;
 use crate::models::ModelSpec;
 use crate::numerics::Seed;
@@ -56,19 +56,12 @@ pub struct Train {
 
 impl Stage for Train {
     fn kind(&self) -> Kind {
-        Kind {
-            name: "Train",
-            version: 1,
-        }
+        Kind { name: "Train", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {
         let mut inputs = vec![self.data.input("data")];
-        inputs.extend(
-            self.distances
-                .iter()
-                .map(|distances| distances.input("distances")),
-        );
+        inputs.extend(self.distances.iter().map(|distances| distances.input("distances")));
         inputs
     }
 
@@ -80,7 +73,7 @@ impl Stage for Train {
         Needs::Device
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self, _families: &[Vec<Labels>]) -> Vec<Problem> {
         if self.model.needs_distances() && self.distances.is_none() {
             return vec![Problem {
                 field: "model",
@@ -95,15 +88,8 @@ impl Stage for Train {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let images = context.load(&self.data)?.0;
-        let distances = self
-            .distances
-            .as_ref()
-            .map(|input| context.load(input))
-            .transpose()?;
-        let data = TrainingData {
-            images: &images,
-            distances: distances.as_ref(),
-        };
+        let distances = self.distances.as_ref().map(|input| context.load(input)).transpose()?;
+        let data = TrainingData { images: &images, distances: distances.as_ref() };
         let spec = TrainSpec {
             length: self.length,
             batch_size: self.batch_size,
@@ -127,20 +113,9 @@ impl Stage for Train {
                     note: format!("loss {:.4}", progress.loss),
                 });
             }
-            if context.should_stop() {
-                Flow::Stop
-            } else {
-                Flow::Continue
-            }
+            if context.should_stop() { Flow::Stop } else { Flow::Continue }
         };
-        match fit(
-            &self.model,
-            &spec,
-            data,
-            device,
-            Some(&checkpointing),
-            &mut observe,
-        )? {
+        match fit(&self.model, &spec, data, device, Some(&checkpointing), &mut observe)? {
             Fit::Stopped { .. } => Err(StageError::Stopped),
             Fit::Finished { model, history } => {
                 context.store(&model)?;

@@ -65,12 +65,7 @@ impl Adam {
     /// Returns the module one step further; `factor` scales the learning rate.
     pub(super) fn step<M: Module>(&mut self, module: M, gradients: Gradients, factor: f64) -> M {
         self.steps += 1;
-        module.map(&mut Step {
-            adam: self,
-            gradients,
-            factor,
-            path: Vec::new(),
-        })
+        module.map(&mut Step { adam: self, gradients, factor, path: Vec::new() })
     }
 
     /// Returns the running means, named after their weights.
@@ -79,20 +74,11 @@ impl Adam {
             let arrays = self.moments.iter().map(|(name, moments)| {
                 let data = pick(moments).to_data();
                 let shape = data.shape().to_vec();
-                (
-                    name.clone(),
-                    WeightArray {
-                        shape,
-                        values: data.iter::<f32>().collect(),
-                    },
-                )
+                (name.clone(), WeightArray { shape, values: data.iter::<f32>().collect() })
             });
             Weights(arrays.collect())
         };
-        [
-            collect(|moments| &moments.first),
-            collect(|moments| &moments.second),
-        ]
+        [collect(|moments| &moments.first), collect(|moments| &moments.second)]
     }
 
     /// Takes back what [`Adam::moments`] returned after this many steps.
@@ -106,13 +92,7 @@ impl Adam {
             .into_iter()
             .zip(second.0.into_values())
             .map(|((name, first), second)| {
-                (
-                    name,
-                    Moments {
-                        first: tensor(first),
-                        second: tensor(second),
-                    },
-                )
+                (name, Moments { first: tensor(first), second: tensor(second) })
             })
             .collect();
     }
@@ -131,21 +111,13 @@ impl Adam {
         let fresh_1 = gradient.clone().mul_scalar(1.0 - self.beta_1);
         let fresh_2 = gradient.square().mul_scalar(1.0 - self.beta_2);
         let (first, second) = match self.moments.remove(&name) {
-            Some(Moments { first, second }) => (
-                first.mul_scalar(self.beta_1) + fresh_1,
-                second.mul_scalar(self.beta_2) + fresh_2,
-            ),
+            Some(Moments { first, second }) => {
+                (first.mul_scalar(self.beta_1) + fresh_1, second.mul_scalar(self.beta_2) + fresh_2)
+            }
             None => (fresh_1, fresh_2),
         };
-        let spread = second
-            .clone()
-            .sqrt()
-            .div_scalar(correction_2)
-            .add_scalar(self.epsilon);
-        let change = first
-            .clone()
-            .div(spread)
-            .mul_scalar(factor * self.rate / correction_1);
+        let spread = second.clone().sqrt().div_scalar(correction_2).add_scalar(self.epsilon);
+        let change = first.clone().div(spread).mul_scalar(factor * self.rate / correction_1);
         self.moments.insert(name, Moments { first, second });
         values - change
     }
@@ -177,9 +149,7 @@ impl ModuleMapper for Step<'_> {
         let count = shape.iter().product::<usize>();
         param.map(|values| {
             let values = values.inner().reshape([count]);
-            let updated = self
-                .adam
-                .update(name, values, gradient.reshape([count]), self.factor);
+            let updated = self.adam.update(name, values, gradient.reshape([count]), self.factor);
             Tensor::from_inner(updated.reshape(shape)).require_grad()
         })
     }
@@ -194,20 +164,14 @@ mod tests {
 
     fn adam() -> Adam {
         let rate = PositiveF64::new(0.1).unwrap();
-        Adam::new(&AdamSpec {
-            rate,
-            beta_1: None,
-            beta_2: None,
-            epsilon: None,
-        })
+        Adam::new(&AdamSpec { rate, beta_1: None, beta_2: None, epsilon: None })
     }
 
     fn step(adam: &mut Adam, value: f32, gradient: f32) -> f32 {
         let device = open(DeviceName::Cpu).unwrap();
         adam.steps += 1;
         let tensor = |value: f32| Tensor::<1>::from_floats([value], &device);
-        adam.update("w".into(), tensor(value), tensor(gradient), 1.0)
-            .into_scalar()
+        adam.update("w".into(), tensor(value), tensor(gradient), 1.0).into_scalar()
     }
 
     #[test]
@@ -223,10 +187,7 @@ mod tests {
         let after_second = step(&mut adam, after_first, -1.0);
         // Means: (.09 - .1) / .19 and (.000999 + .001) / .001999.
         let mean = (0.09 - 0.1) / 0.19;
-        assert!(
-            (after_second - (after_first - 0.1 * mean)).abs() < 1e-6,
-            "{after_second}"
-        );
+        assert!((after_second - (after_first - 0.1 * mean)).abs() < 1e-6, "{after_second}");
     }
 
     #[test]
@@ -235,22 +196,13 @@ mod tests {
         let device = open_for_training(DeviceName::Cpu).unwrap();
         let mut model = reference.model(Objective::Full, 1.0, &device);
         let rate = PositiveF64::new(reference.rate).unwrap();
-        let spec = AdamSpec {
-            rate,
-            beta_1: None,
-            beta_2: None,
-            epsilon: None,
-        };
+        let spec = AdamSpec { rate, beta_1: None, beta_2: None, epsilon: None };
         let mut adam = Adam::new(&spec);
         for _ in 0..reference.steps {
             let gradients = model.losses(&reference.batch(&device)).total.backward();
             model = adam.step(model, gradients, 1.0);
         }
-        assert_close(
-            &Weights::of(&model),
-            &weights(&reference.weights_after_steps),
-            1e-4,
-        );
+        assert_close(&Weights::of(&model), &weights(&reference.weights_after_steps), 1e-4);
     }
 
     #[test]

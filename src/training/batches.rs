@@ -40,12 +40,7 @@ pub(super) struct Batches {
 
 impl Batches {
     pub(super) const fn new(count: usize, batch_size: usize, seed: Seed) -> Self {
-        Self {
-            count,
-            batch_size,
-            seed,
-            epoch: None,
-        }
+        Self { count, batch_size, seed, epoch: None }
     }
 
     /// Returns the number of batches in one pass over the images.
@@ -55,10 +50,7 @@ impl Batches {
 
     /// Returns the place of a step, counted from 0 over the whole run.
     pub(super) const fn place(&self, step: usize) -> Place {
-        Place {
-            epoch: step / self.per_epoch(),
-            within: step % self.per_epoch(),
-        }
+        Place { epoch: step / self.per_epoch(), within: step % self.per_epoch() }
     }
 
     /// Returns the images of one step.
@@ -68,11 +60,7 @@ impl Batches {
             let mut rng = seed.stream(&format!("shuffle/{}", place.epoch));
             (place.epoch, permutation(count, &mut rng))
         };
-        if self
-            .epoch
-            .as_ref()
-            .is_some_and(|(epoch, _)| *epoch != place.epoch)
-        {
+        if self.epoch.as_ref().is_some_and(|(epoch, _)| *epoch != place.epoch) {
             self.epoch = None;
         }
         let (_, order) = self.epoch.get_or_insert_with(draw);
@@ -88,19 +76,12 @@ impl TrainingData<'_> {
         let squared_distances = self.distances.map(|distances| {
             let mut values = Vec::with_capacity(indices.len() * indices.len());
             for &from in indices {
-                values.extend(
-                    indices
-                        .iter()
-                        .map(|&to| distances.between(from, to).powi(2)),
-                );
+                values.extend(indices.iter().map(|&to| distances.between(from, to).powi(2)));
             }
             let data = TensorData::new(values, [indices.len(), indices.len()]);
             Tensor::from_data(data, device)
         });
-        Batch {
-            images,
-            squared_distances,
-        }
+        Batch { images, squared_distances }
     }
 }
 
@@ -127,15 +108,7 @@ mod tests {
         }
         seen.sort_unstable();
         assert_eq!(seen, (0..10).collect::<Vec<_>>());
-        assert_eq!(
-            batches
-                .indices(Place {
-                    epoch: 0,
-                    within: 2
-                })
-                .len(),
-            2
-        );
+        assert_eq!(batches.indices(Place { epoch: 0, within: 2 }).len(), 2);
     }
 
     #[test]
@@ -150,10 +123,7 @@ mod tests {
 
     #[test]
     fn the_order_of_an_epoch_does_not_depend_on_what_was_drawn_before() {
-        let place = Place {
-            epoch: 5,
-            within: 1,
-        };
+        let place = Place { epoch: 5, within: 1 };
         let fresh = Batches::new(20, 6, Seed(1)).indices(place).to_vec();
         let mut used = Batches::new(20, 6, Seed(1));
         for step in 0..12 {

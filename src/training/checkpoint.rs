@@ -75,17 +75,12 @@ pub(super) fn save(folder: &Path, run: &str, state: &Checkpoint) -> Result<(), C
         }
         Ok(())
     };
-    write().map_err(|source| CheckpointError::Write {
-        path: path.clone(),
-        source,
-    })
+    write().map_err(|source| CheckpointError::Write { path: path.clone(), source })
 }
 
 /// Reads the newest whole checkpoint of the run named `run`, if there is one.
 pub(super) fn load(folder: &Path, run: &str) -> Option<Checkpoint> {
-    newest_first(folder)
-        .iter()
-        .find_map(|path| decode(run, &fs::read(path).ok()?))
+    newest_first(folder).iter().find_map(|path| decode(run, &fs::read(path).ok()?))
 }
 
 /// Returns the checkpoint files of a folder; their names sort like their steps.
@@ -93,10 +88,7 @@ fn newest_first(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == EXTENSION)
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION))
         .collect();
     paths.sort_unstable_by(|a, b| b.cmp(a));
     paths
@@ -104,11 +96,7 @@ fn newest_first(folder: &Path) -> Vec<PathBuf> {
 
 fn encode(run: &str, state: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
     let history_columns = state.history.columns.clone();
-    let head = serde_json::to_vec(&Head {
-        run: run.into(),
-        step: state.step,
-        history_columns,
-    })?;
+    let head = serde_json::to_vec(&Head { run: run.into(), step: state.step, history_columns })?;
     let mut body = (head.len() as u64).to_le_bytes().to_vec();
     body.extend(head);
     body.extend(encode_arrays(state)?);
@@ -121,10 +109,7 @@ fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
     let mut raw: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
     for (prefix, group) in GROUPS.iter().zip(groups) {
         for (name, WeightArray { shape, values }) in &group.0 {
-            let bytes = values
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect();
+            let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             raw.push((format!("{prefix}{name}"), Dtype::F32, shape.clone(), bytes));
         }
     }
@@ -133,19 +118,9 @@ fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
         values.flat_map(|value| value.to_le_bytes()).collect()
     };
     let memory = doubles(&mut state.memory.iter());
-    raw.push((
-        "memory".into(),
-        Dtype::F64,
-        vec![state.memory.len()],
-        memory,
-    ));
+    raw.push(("memory".into(), Dtype::F64, vec![state.memory.len()], memory));
     let history = doubles(&mut rows.iter().flatten());
-    raw.push((
-        "history".into(),
-        Dtype::F64,
-        vec![rows.len(), columns.len()],
-        history,
-    ));
+    raw.push(("history".into(), Dtype::F64, vec![rows.len(), columns.len()], history));
     let mut views = Vec::with_capacity(raw.len());
     for (name, dtype, shape, bytes) in &raw {
         views.push((name, TensorView::new(*dtype, shape.clone(), bytes)?));
@@ -170,22 +145,14 @@ fn decode(run: &str, bytes: &[u8]) -> Option<Checkpoint> {
     let arrays = SafeTensors::deserialize(arrays).ok()?;
     let doubles = |name: &str| -> Option<Vec<f64>> {
         let (chunks, _) = arrays.tensor(name).ok()?.data().as_chunks::<8>();
-        Some(
-            chunks
-                .iter()
-                .map(|&chunk| f64::from_le_bytes(chunk))
-                .collect(),
-        )
+        Some(chunks.iter().map(|&chunk| f64::from_le_bytes(chunk)).collect())
     };
     let group = |prefix: &str| {
         let mut weights = Weights::default();
         for (name, view) in arrays.iter() {
             if let Some(name) = name.strip_prefix(prefix) {
                 let (chunks, _) = view.data().as_chunks::<4>();
-                let values = chunks
-                    .iter()
-                    .map(|&chunk| f32::from_le_bytes(chunk))
-                    .collect();
+                let values = chunks.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect();
                 let shape = view.shape().to_vec();
                 weights.0.insert(name.into(), WeightArray { shape, values });
             }
@@ -194,22 +161,10 @@ fn decode(run: &str, bytes: &[u8]) -> Option<Checkpoint> {
     };
     let [weights, first, second] = GROUPS.map(group);
     let width = head.history_columns.len().max(1);
-    let rows = doubles("history")?
-        .chunks(width)
-        .map(<[f64]>::to_vec)
-        .collect();
-    let history = History {
-        columns: head.history_columns,
-        rows,
-    };
+    let rows = doubles("history")?.chunks(width).map(<[f64]>::to_vec).collect();
+    let history = History { columns: head.history_columns, rows };
     let memory = doubles("memory")?;
-    Some(Checkpoint {
-        step: head.step,
-        weights,
-        moments: [first, second],
-        memory,
-        history,
-    })
+    Some(Checkpoint { step: head.step, weights, moments: [first, second], memory, history })
 }
 
 #[cfg(test)]
@@ -218,10 +173,7 @@ mod tests {
 
     fn state(step: usize) -> Checkpoint {
         let array = |values: &[f32]| {
-            let array = WeightArray {
-                shape: vec![values.len()],
-                values: values.to_vec(),
-            };
+            let array = WeightArray { shape: vec![values.len()], values: values.to_vec() };
             Weights([("a.weight".to_owned(), array)].into())
         };
         let mut history = History::default();
@@ -252,11 +204,7 @@ mod tests {
         let whole = fs::read(&files[0]).unwrap();
         for length in [0, 10, MAGIC.len() + 30, whole.len() - 1] {
             fs::write(&files[0], &whole[..length]).unwrap();
-            assert_eq!(
-                load(folder.path(), "run").unwrap().step,
-                10,
-                "cut at {length}"
-            );
+            assert_eq!(load(folder.path(), "run").unwrap().step, 10, "cut at {length}");
         }
         let mut flipped = whole.clone();
         *flipped.last_mut().unwrap() ^= 1;
@@ -284,9 +232,6 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(
-            names,
-            ["000000000100.checkpoint", "000000001000.checkpoint"]
-        );
+        assert_eq!(names, ["000000000100.checkpoint", "000000001000.checkpoint"]);
     }
 }

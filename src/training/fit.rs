@@ -29,33 +29,18 @@ pub fn fit(
     let shape = data.images.shape();
     let training = open_for_training(device)?;
     let keeper = match checkpointing {
-        Some(settings) => Some(Keeper {
-            settings,
-            run: run_name(model, spec, data, device)?,
-        }),
+        Some(settings) => Some(Keeper { settings, run: run_name(model, spec, data, device)? }),
         None => None,
     };
-    let run = Run {
-        spec,
-        data,
-        keeper,
-        inference: open(device)?,
-        training: training.clone(),
-    };
-    let start = Start {
-        shape,
-        seed: spec.seed,
-        distance_unit,
-        device: &training,
-    };
+    let run = Run { spec, data, keeper, inference: open(device)?, training: training.clone() };
+    let start = Start { shape, seed: spec.seed, distance_unit, device: &training };
     let outcome = match model {
         ModelSpec::Pcae(pcae) => run.train(Pcae::new(pcae, &start)?, observer)?,
     };
     Ok(match outcome {
-        Outcome::Finished { weights, history } => Fit::Finished {
-            model: TrainedModel::new(model.clone(), shape, weights),
-            history,
-        },
+        Outcome::Finished { weights, history } => {
+            Fit::Finished { model: TrainedModel::new(model.clone(), shape, weights), history }
+        }
         Outcome::Stopped { step } => Fit::Stopped { step },
     })
 }
@@ -69,10 +54,9 @@ fn check(model: &ModelSpec, data: TrainingData<'_>) -> Result<f64, TrainError> {
         None if model.needs_distances() => Err(TrainError::NoDistances),
         None => Ok(1.0),
         Some(distances) if distances.len() == data.images.len() => Ok(distances.unit()),
-        Some(distances) => Err(TrainError::OtherPoints {
-            images: data.images.len(),
-            distances: distances.len(),
-        }),
+        Some(distances) => {
+            Err(TrainError::OtherPoints { images: data.images.len(), distances: distances.len() })
+        }
     }
 }
 
@@ -132,16 +116,11 @@ impl Run<'_> {
         let steps = self.spec.length.steps(batches.per_epoch());
         let epochs = steps.div_ceil(batches.per_epoch());
         let mut first_step = 0;
-        let stored = self
-            .keeper
-            .as_ref()
-            .and_then(|k| checkpoint::load(&k.settings.folder, &k.run));
+        let stored =
+            self.keeper.as_ref().and_then(|k| checkpoint::load(&k.settings.folder, &k.run));
         if let Some(state) = stored {
             first_step = state.step;
-            model = state
-                .weights
-                .load_into(model)
-                .map_err(crate::models::ModelError::from)?;
+            model = state.weights.load_into(model).map_err(crate::models::ModelError::from)?;
             model.restore_memory(state.memory);
             adam.restore(state.step, state.moments, &self.inference);
             history = state.history;
@@ -156,25 +135,13 @@ impl Run<'_> {
             let terms = finite_terms(losses, epoch, step)?;
             model = adam.step(model, gradients, self.spec.schedule.factor(index, steps));
             let epoch_ended = place.within + 1 == batches.per_epoch();
-            model.after_step(
-                Clock {
-                    step,
-                    epoch,
-                    epoch_ended,
-                },
-                &|model| encode_all(&model.valid(), self.data.images, &self.inference),
-            );
+            model.after_step(Clock { step, epoch, epoch_ended }, &|model| {
+                encode_all(&model.valid(), self.data.images, &self.inference)
+            });
             history.add(epoch, &terms);
 
             let loss = terms[0].1;
-            let progress = Progress {
-                epoch,
-                epochs,
-                step,
-                steps,
-                loss,
-                terms: &terms,
-            };
+            let progress = Progress { epoch, epochs, step, steps, loss, terms: &terms };
             let flow = observer(&progress);
             if step < steps {
                 self.keep(flow, &model, &adam, &history, step)?;
@@ -183,10 +150,7 @@ impl Run<'_> {
                 }
             }
         }
-        Ok(Outcome::Finished {
-            weights: Weights::of(&model),
-            history,
-        })
+        Ok(Outcome::Finished { weights: Weights::of(&model), history })
     }
 
     /// Keeps a checkpoint if one is due or the run is about to stop.
@@ -230,18 +194,13 @@ fn finite_terms(
     }
     // One transfer for all terms.
     let values = Tensor::cat(tensors, 0).inner().into_data();
-    let terms: Vec<(&'static str, f64)> = names
-        .into_iter()
-        .zip(values.iter::<f32>().map(f64::from))
-        .collect();
+    let terms: Vec<(&'static str, f64)> =
+        names.into_iter().zip(values.iter::<f32>().map(f64::from)).collect();
     // A named term says more than the total, which is last to be blamed.
     match terms.iter().rev().find(|(_, value)| !value.is_finite()) {
-        Some(&(term, value)) => Err(TrainError::NotFinite {
-            term: term.into(),
-            value,
-            epoch,
-            step,
-        }),
+        Some(&(term, value)) => {
+            Err(TrainError::NotFinite { term: term.into(), value, epoch, step })
+        }
         None => Ok(terms),
     }
 }
@@ -257,16 +216,11 @@ mod tests {
 
     fn checkpointing(folder: &tempfile::TempDir, every_steps: usize) -> Checkpointing {
         let every_steps = NonZeroUsize::new(every_steps).unwrap();
-        Checkpointing {
-            folder: folder.path().to_owned(),
-            every_steps,
-        }
+        Checkpointing { folder: folder.path().to_owned(), every_steps }
     }
 
     fn bytes(fit: &Fit) -> (Vec<u8>, History) {
-        let Fit::Finished { model, history } = fit else {
-            panic!("not finished: {fit:?}")
-        };
+        let Fit::Finished { model, history } = fit else { panic!("not finished: {fit:?}") };
         (model.to_files().unwrap().weights, history.clone())
     }
 
@@ -277,15 +231,8 @@ mod tests {
         for stop_at in [1, 4, 6, 10] {
             let folder = tempfile::tempdir().unwrap();
             let keep = checkpointing(&folder, 100);
-            assert_eq!(
-                lab.run(Some(&keep), stop_at),
-                Fit::Stopped { step: stop_at }
-            );
-            assert_eq!(
-                bytes(&lab.run(Some(&keep), 0)),
-                whole,
-                "stopped at {stop_at}"
-            );
+            assert_eq!(lab.run(Some(&keep), stop_at), Fit::Stopped { step: stop_at });
+            assert_eq!(bytes(&lab.run(Some(&keep), 0)), whole, "stopped at {stop_at}");
         }
     }
 
@@ -300,20 +247,10 @@ mod tests {
             first_step.get_or_insert(progress.step);
             Flow::Continue
         };
-        let again = fit(
-            &lab.model,
-            &lab.spec,
-            lab.data(),
-            DeviceName::Cpu,
-            Some(&keep),
-            &mut observer,
-        );
+        let again =
+            fit(&lab.model, &lab.spec, lab.data(), DeviceName::Cpu, Some(&keep), &mut observer);
         assert_eq!(bytes(&again.unwrap()), whole);
-        assert_eq!(
-            first_step,
-            Some(10),
-            "the last checkpoint is that of step 9"
-        );
+        assert_eq!(first_step, Some(10), "the last checkpoint is that of step 9");
     }
 
     #[test]
@@ -331,10 +268,7 @@ mod tests {
     fn the_number_of_threads_does_not_change_the_bytes() {
         let lab = Lab::new();
         let with_threads = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| bytes(&lab.run(None, 0)))
         };
         assert_eq!(with_threads(1), with_threads(3));
@@ -345,25 +279,14 @@ mod tests {
         let mut lab = Lab::new();
         lab.spec.length = Length::Epochs(NonZeroUsize::new(15).unwrap());
         let (_, history) = bytes(&lab.run(None, 0));
-        let names = [
-            "epoch",
-            "steps",
-            "total",
-            "reconstruction",
-            "variance",
-            "isometry",
-        ];
+        let names = ["epoch", "steps", "total", "reconstruction", "variance", "isometry"];
         assert_eq!(history.columns, names);
         assert_eq!(history.rows.len(), 15);
         assert!(
             history.rows.iter().all(|row| (row[1] - 4.0).abs() < 1e-9),
             "50 images in batches of 16"
         );
-        assert!(
-            history.rows[14][2] < 0.7 * history.rows[0][2],
-            "{:?}",
-            history.rows
-        );
+        assert!(history.rows[14][2] < 0.7 * history.rows[0][2], "{:?}", history.rows);
     }
 
     #[test]
@@ -371,20 +294,14 @@ mod tests {
         let mut lab = Lab::new();
         lab.spec.optimizer = options().from_str("Adam(rate: 1e30)").unwrap();
         let message = lab.error(lab.data());
-        assert!(
-            message.starts_with("loss term `isometry` became "),
-            "{message}"
-        );
+        assert!(message.starts_with("loss term `isometry` became "), "{message}");
         assert!(message.ends_with("in epoch 1, step 2"), "{message}");
     }
 
     #[test]
     fn data_that_do_not_suit_the_model_are_refused() {
         let lab = Lab::new();
-        let none = TrainingData {
-            distances: None,
-            ..lab.data()
-        };
+        let none = TrainingData { distances: None, ..lab.data() };
         assert_eq!(
             lab.error(none),
             "the model needs distances between the training images, but none are given"
@@ -392,10 +309,7 @@ mod tests {
         let fewer = Distances::from_parts(1, vec![0.0], 1.0, crate::geometry::Rescale::None);
         let fewer = fewer.unwrap();
         assert_eq!(
-            lab.error(TrainingData {
-                distances: Some(&fewer),
-                ..lab.data()
-            }),
+            lab.error(TrainingData { distances: Some(&fewer), ..lab.data() }),
             "there are 50 training images but distances between 1 points"
         );
     }

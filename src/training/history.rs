@@ -23,10 +23,8 @@ impl History {
     pub fn add(&mut self, epoch: usize, losses: &[(&str, f64)]) {
         if self.columns.is_empty() {
             let leading = ["epoch", "steps"].into_iter();
-            self.columns = leading
-                .chain(losses.iter().map(|(name, _)| *name))
-                .map(str::to_owned)
-                .collect();
+            self.columns =
+                leading.chain(losses.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
         }
         if self.rows.len() < epoch {
             let mut row = vec![0.0; LEADING + losses.len()];

@@ -35,53 +35,26 @@ impl Lab {
         let spec = "(length: Steps(11), batch_size: 16, optimizer: Adam(rate: 3e-3), \
                     schedule: FlatThenCosine(flat: 0.5), seed: 7)";
         let spec = options().from_str(spec).unwrap();
-        Self {
-            model,
-            spec,
-            images,
-            distances,
-        }
+        Self { model, spec, images, distances }
     }
 
     pub(super) fn data(&self) -> TrainingData<'_> {
-        TrainingData {
-            images: &self.images,
-            distances: Some(&self.distances),
-        }
+        TrainingData { images: &self.images, distances: Some(&self.distances) }
     }
 
     /// Trains to the end, or until `stop_at` steps are taken.
     pub(super) fn run(&self, checkpointing: Option<&Checkpointing>, stop_at: usize) -> Fit {
         let mut observer = |progress: &Progress<'_>| {
-            if progress.step == stop_at {
-                Flow::Stop
-            } else {
-                Flow::Continue
-            }
+            if progress.step == stop_at { Flow::Stop } else { Flow::Continue }
         };
         let (data, cpu) = (self.data(), DeviceName::Cpu);
-        fit(
-            &self.model,
-            &self.spec,
-            data,
-            cpu,
-            checkpointing,
-            &mut observer,
-        )
-        .unwrap()
+        fit(&self.model, &self.spec, data, cpu, checkpointing, &mut observer).unwrap()
     }
 
     /// Returns the message of a training that fails.
     pub(super) fn error(&self, data: TrainingData<'_>) -> String {
         let observer = &mut |_: &Progress<'_>| Flow::Continue;
-        let result = fit(
-            &self.model,
-            &self.spec,
-            data,
-            DeviceName::Cpu,
-            None,
-            observer,
-        );
+        let result = fit(&self.model, &self.spec, data, DeviceName::Cpu, None, observer);
         result.unwrap_err().to_string()
     }
 }

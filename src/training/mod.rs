@@ -163,9 +163,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_flat_then_falls_along_a_cosine() {
-        let schedule = Schedule::FlatThenCosine {
-            flat: Fraction::new(0.5).unwrap(),
-        };
+        let schedule = Schedule::FlatThenCosine { flat: Fraction::new(0.5).unwrap() };
         let factors = [0, 499, 500, 750, 999].map(|step| schedule.factor(step, 1000));
         assert_eq!(factors[..3], [1.0, 1.0, 1.0]);
         assert!((factors[3] - 0.5).abs() < 1e-12);
@@ -175,9 +173,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_flat_throughout_never_falls() {
-        let schedule = Schedule::FlatThenCosine {
-            flat: Fraction::new(1.0).unwrap(),
-        };
+        let schedule = Schedule::FlatThenCosine { flat: Fraction::new(1.0).unwrap() };
         assert_eq!(schedule.factor(9, 10), 1.0);
     }
 

@@ -42,11 +42,7 @@ struct Description {
 impl TrainedModel {
     /// Joins settings with trained weights.
     pub const fn new(spec: ModelSpec, shape: ImageShape, weights: Weights) -> Self {
-        Self {
-            spec,
-            shape,
-            weights,
-        }
+        Self { spec, shape, weights }
     }
 
     /// Returns the model's settings.
@@ -66,17 +62,11 @@ impl TrainedModel {
 
     /// Returns the content of the files that hold this model.
     pub fn to_files(&self) -> Result<ModelFiles, TrainError> {
-        let description = Description {
-            model: self.spec.clone(),
-            shape: self.shape,
-        };
+        let description = Description { model: self.spec.clone(), shape: self.shape };
         let mut description = serde_json::to_vec_pretty(&description)?;
         description.push(b'\n');
         let weights = self.weights.to_bytes().map_err(ModelError::from)?;
-        Ok(ModelFiles {
-            description,
-            weights,
-        })
+        Ok(ModelFiles { description, weights })
     }
 
     /// Reads a model from the content of its files, and checks that the weights fit.
@@ -84,11 +74,7 @@ impl TrainedModel {
         let Description { model, shape } = serde_json::from_slice(&files.description)?;
         let weights = Weights::from_bytes(&files.weights).map_err(ModelError::from)?;
         model.codec(shape, &weights, &open(DeviceName::Cpu)?)?;
-        Ok(Self {
-            spec: model,
-            shape,
-            weights,
-        })
+        Ok(Self { spec: model, shape, weights })
     }
 
     /// Returns the codes of images, in their order.
@@ -113,10 +99,7 @@ impl TrainedModel {
 
     fn codec(&self, images: &Images, device: &Device) -> Result<Box<dyn Codec>, TrainError> {
         if images.shape() != self.shape {
-            return Err(TrainError::OtherShape {
-                expected: self.shape,
-                found: images.shape(),
-            });
+            return Err(TrainError::OtherShape { expected: self.shape, found: images.shape() });
         }
         Ok(self.spec.codec(self.shape, &self.weights, device)?)
     }
@@ -135,9 +118,7 @@ pub(super) fn encode_all(codec: &dyn Codec, images: &Images, device: &Device) ->
 }
 
 fn chunks(count: usize) -> impl Iterator<Item = Vec<usize>> {
-    (0..count)
-        .step_by(CHUNK)
-        .map(move |start| (start..count.min(start + CHUNK)).collect())
+    (0..count).step_by(CHUNK).map(move |start| (start..count.min(start + CHUNK)).collect())
 }
 
 #[cfg(test)]
@@ -150,9 +131,7 @@ mod tests {
     #[test]
     fn a_stored_model_gives_the_same_codes() {
         let lab = Lab::new();
-        let Fit::Finished { model, .. } = lab.run(None, 0) else {
-            panic!("not finished")
-        };
+        let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
         let restored = TrainedModel::from_files(&model.to_files().unwrap()).unwrap();
         assert_eq!(restored, model);
         let codes = restored.encode(&lab.images, DeviceName::Cpu).unwrap();
@@ -164,14 +143,8 @@ mod tests {
 
     #[test]
     fn images_of_another_shape_are_refused() {
-        let Fit::Finished { model, .. } = Lab::new().run(None, 0) else {
-            panic!("not finished")
-        };
-        let shape = ImageShape {
-            channels: 1,
-            height: 4,
-            width: 8,
-        };
+        let Fit::Finished { model, .. } = Lab::new().run(None, 0) else { panic!("not finished") };
+        let shape = ImageShape { channels: 1, height: 4, width: 8 };
         let images = Images::new(shape, vec![0; 32], Factors::default()).unwrap();
         let error = model.encode(&images, DeviceName::Cpu).unwrap_err();
         assert_eq!(

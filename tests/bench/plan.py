@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """How long does `pcae-run plan` take on a large pipeline, and how much memory?
 
-Writes the same number of stages two ways: by two axes, in one line of the pipeline, and one by one.
-Half of the stages are sources and half read one source each, so that names, inputs and the order
-are all at work. Measured with an empty cache, and then, on fewer stages (every one of them has to
-be executed first), with a full one.
+Writes the same number of stages three ways: by two axes in one line of the pipeline, by two axes as
+pairs of which one reads the other, and one by one. Stages without inputs are the costly ones when
+the cache is empty: the key of each is computed and looked up. Measured with an empty cache, and
+then, on fewer stages (every one of them has to be executed first), with a full one.
 
     python3 tests/bench/plan.py --program PATH [--stages 10000] [--cached-stages 2000]
 
@@ -29,43 +29,49 @@ from pathlib import Path
 WANTED_SECONDS = 1.0
 WANTED_MEGABYTES = 200.0
 
-MAKE = 'args: ["sh", "-c", "echo $0 > number", {value}], outputs: ["number"]'
+MAKE = 'Command(args: ["sh", "-c", "echo $0 $* > number", {values}], outputs: ["number"])'
 READ = (
-    'args: ["sh", "-c", "cat inputs/last/number > number"], '
-    'inputs: {{"last": "make-{which}"}}, outputs: ["number"]'
+    'Command(args: ["sh", "-c", "cat inputs/last/number > number"], '
+    'inputs: {{"last": "{name}"}}, outputs: ["number"])'
 )
 
 
-def by_axes(pairs: int) -> str:
-    """Returns a pipeline of two stages for each pair of labels."""
-    rows = math.isqrt(pairs)
-    while pairs % rows:
+def by_axes(stages: int) -> str:
+    """Returns a pipeline of one stage for each pair of labels."""
+    return axes(stages, {"make-{row}-{column}": MAKE.format(values="Axis(row), Axis(column)")})
+
+
+def by_axes_in_pairs(stages: int) -> str:
+    """Returns a pipeline of two stages for each pair of labels, one of which reads the other."""
+    made = "make-{row}-{column}"
+    return axes(stages // 2, {
+        made: MAKE.format(values="Axis(row), Axis(column)"),
+        "read-{row}-{column}": READ.format(name=made),
+    })
+
+
+def axes(cells: int, stages: dict[str, str]) -> str:
+    """Returns a pipeline with two axes, as near to a square as `cells` can be laid out."""
+    rows = math.isqrt(cells)
+    while cells % rows:
         rows -= 1
 
     def axis(count: int) -> str:
         return "{" + ", ".join(f'"{label}": "{label}"' for label in range(count)) + "}"
 
-    make = MAKE.format(value="Axis(row), Axis(column)")
-    read = READ.format(which="{row}-{column}")
-    return (
-        'Pipeline(name: "axes",\n'
-        f'    axes: {{"row": {axis(rows)}, "column": {axis(pairs // rows)}}},\n'
-        "    stages: {\n"
-        f'        "make-{{row}}-{{column}}": Command({make}),\n'
-        f'        "read-{{row}}-{{column}}": Command({read}),\n'
-        "    })\n"
-    )
+    declared = f'"row": {axis(rows)}, "column": {axis(cells // rows)}'
+    return f'Pipeline(name: "axes", axes: {{{declared}}}, stages: {{\n{lines(stages)}}})\n'
 
 
-def one_by_one(pairs: int) -> str:
+def one_by_one(stages: int) -> str:
     """Returns a pipeline with every stage written out."""
-    lines = ['Pipeline(name: "written", stages: {']
-    for pair in range(pairs):
-        make = MAKE.format(value=f'"{pair}"')
-        lines.append(f'    "make-{pair}": Command({make}),')
-        lines.append(f'    "read-{pair}": Command({READ.format(which=pair)}),')
-    lines.append("})\n")
-    return "\n".join(lines)
+    written = {f"make-{number}": MAKE.format(values=f'"{number}"') for number in range(stages)}
+    return f'Pipeline(name: "written", stages: {{\n{lines(written)}}})\n'
+
+
+def lines(stages: dict[str, str]) -> str:
+    """Returns one line per stage."""
+    return "".join(f'    "{name}": {stage},\n' for name, stage in stages.items())
 
 
 class Measured:
@@ -91,7 +97,7 @@ class Measured:
         with output.open() as stream:
             self.first_line = stream.readline().strip()
         if child.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{output.read_text()[:4000]}")
+            sys.exit(f"{' '.join(command)} failed:\n{output.read_text()[-2000:]}")
         self.megabytes.append(usage.ru_maxrss * 1024 / 1e6)
 
 
@@ -129,19 +135,19 @@ def main() -> int:
     if found is None:
         sys.exit(f"no program at `{given.program}`")
     program = str(Path(found).absolute())
-    ways = {"axes": by_axes, "one by one": one_by_one}
+    ways = {"axes": by_axes, "axes, pairs": by_axes_in_pairs, "one by one": one_by_one}
     cases = [(way, given.stages, False) for way in ways]
     if given.cached_stages:
-        cases += [(way, given.cached_stages, state) for way in ways for state in (False, True)]
+        cases += [("axes, pairs", given.cached_stages, cached) for cached in (False, True)]
 
     before = round(os.getloadavg()[0], 2)
     missed = False
     rows = []
     print(f"pcae-run plan, median of {given.repeats}; load average {before}, {os.cpu_count()} cores")
-    print(f"{'written':<12}{'stages':>8}{'cache':>8}{'median s':>10}{'least s':>10}{'peak MB':>9}")
+    print(f"{'written':<13}{'stages':>8}{'cache':>8}{'median s':>10}{'least s':>10}{'peak MB':>9}")
     with tempfile.TemporaryDirectory(prefix="plan-") as name:
         for number, (way, stages, cached) in enumerate(cases):
-            text = ways[way](stages // 2)
+            text = ways[way](stages)
             result = measure(program, Path(name) / str(number), text, cached, given.repeats)
             expected = f"{stages} stages: {stages if cached else 0} cached"
             if not result.first_line.startswith(expected):
@@ -151,7 +157,7 @@ def main() -> int:
             if not cached:
                 missed |= median > WANTED_SECONDS or peak > WANTED_MEGABYTES
             state = "full" if cached else "empty"
-            print(f"{way:<12}{stages:>8}{state:>8}{median:>10.3f}{min(result.seconds):>10.3f}"
+            print(f"{way:<13}{stages:>8}{state:>8}{median:>10.3f}{min(result.seconds):>10.3f}"
                   f"{peak:>9.0f}", flush=True)
             rows.append({
                 "written": way,

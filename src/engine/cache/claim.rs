@@ -53,13 +53,7 @@ impl Cache {
         let lock = acquire(&path, key, longest)?;
         failpoint::pass("claim.lock.after").map_err(CacheError::at(&path))?;
         let work = self.root.join("work").join(key.to_string());
-        let claim = Claim {
-            cache: self,
-            key: *key,
-            lock,
-            lock_path: path,
-            work,
-        };
+        let claim = Claim { cache: self, key: *key, lock, lock_path: path, work };
         if reuse == Reuse::Allowed
             && let Lookup::Hit(entry) = self.lookup(key)?
         {
@@ -82,10 +76,7 @@ fn acquire(path: &Path, key: &StageKey, longest: Option<Duration>) -> Result<Fil
                 match file.try_lock() {
                     Ok(()) => break,
                     Err(TryLockError::WouldBlock) if began.elapsed() >= longest => {
-                        return Err(CacheError::Waited {
-                            key: *key,
-                            seconds: longest.as_secs(),
-                        });
+                        return Err(CacheError::Waited { key: *key, seconds: longest.as_secs() });
                     }
                     Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(50)),
                     Err(TryLockError::Error(cause)) => return Err(CacheError::at(path)(cause)),
@@ -150,9 +141,7 @@ impl Claim<'_> {
     pub(super) fn release(&self) -> Result<(), CacheError> {
         // Removed while still locked, so that a waiting process sees that its file is gone.
         let _ = fs::remove_file(&self.lock_path);
-        self.lock
-            .unlock()
-            .map_err(CacheError::at(&self.lock_path))?;
+        self.lock.unlock().map_err(CacheError::at(&self.lock_path))?;
         failpoint::pass("claim.release.after").map_err(CacheError::at(&self.lock_path))
     }
 }

@@ -45,23 +45,14 @@ impl Cache {
         enough: Option<u64>,
     ) -> Result<Collection, CacheError> {
         self.adopt()?;
-        let (kept, loose): (Vec<_>, Vec<_>) = self
-            .entries()?
-            .into_iter()
-            .partition(|entry| keep.contains(&entry.key));
-        let shared: BTreeSet<_> = kept
-            .iter()
-            .flat_map(|entry| &entry.artifact.files)
-            .map(|file| file.digest)
-            .collect();
+        let (kept, loose): (Vec<_>, Vec<_>) =
+            self.entries()?.into_iter().partition(|entry| keep.contains(&entry.key));
+        let shared: BTreeSet<_> =
+            kept.iter().flat_map(|entry| &entry.artifact.files).map(|file| file.digest).collect();
         let mut candidates: Vec<_> = loose
             .into_iter()
             .map(|entry| {
-                let own = entry
-                    .artifact
-                    .files
-                    .iter()
-                    .filter(|file| !shared.contains(&file.digest));
+                let own = entry.artifact.files.iter().filter(|file| !shared.contains(&file.digest));
                 let bytes = own.map(|file| file.bytes).sum();
                 Candidate { entry, bytes }
             })
@@ -78,11 +69,7 @@ impl Cache {
                 wanted
             });
         }
-        Ok(Collection {
-            candidates,
-            strays: self.strays()?,
-            abandoned: self.abandoned(keep)?,
-        })
+        Ok(Collection { candidates, strays: self.strays()?, abandoned: self.abandoned(keep)? })
     }
 
     /// Removes a collection; returns the bytes freed.

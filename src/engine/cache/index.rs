@@ -71,7 +71,7 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn open(root: &Path) -> Result<Self, CacheError> {
         let connection = Connection::open(root.join(FILE))?;
-        connection.busy_timeout(Duration::from_secs(60))?;
+        connection.busy_timeout(Duration::from_mins(1))?;
         // A write-ahead log needs shared memory, which network file systems don't give.
         let mode = if is_network(root) {
             "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
@@ -99,24 +99,16 @@ impl Index {
 
     /// Lets SQLite look for damage in its file.
     pub(super) fn check(&self) -> rusqlite::Result<()> {
-        let word: String = self
-            .connection
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-        if word == "ok" {
-            Ok(())
-        } else {
-            Err(rusqlite::Error::InvalidColumnName(word))
-        }
+        let word: String =
+            self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        if word == "ok" { Ok(()) } else { Err(rusqlite::Error::InvalidColumnName(word)) }
     }
 
     pub(super) fn entry(&self, key: &StageKey) -> rusqlite::Result<Option<Entry>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT manifest FROM entry WHERE key = ?1")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT manifest FROM entry WHERE key = ?1")?;
         let found = statement.query_row([key.to_string()], |row| row.get::<_, String>(0));
-        Ok(found
-            .optional()?
-            .and_then(|text| serde_json::from_str(&text).ok()))
+        Ok(found.optional()?.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     pub(super) fn insert(&self, entry: &Entry) -> Result<(), CacheError> {
@@ -142,9 +134,13 @@ impl Index {
         failpoint::pass("index.commit.after").map_err(&at)
     }
 
+    pub(super) fn forget_entries(&self) -> rusqlite::Result<()> {
+        self.connection.execute("DELETE FROM entry", [])?;
+        Ok(())
+    }
+
     pub(super) fn remove(&self, key: &StageKey) -> rusqlite::Result<()> {
-        self.connection
-            .execute("DELETE FROM entry WHERE key = ?1", [key.to_string()])?;
+        self.connection.execute("DELETE FROM entry WHERE key = ?1", [key.to_string()])?;
         Ok(())
     }
 
@@ -204,9 +200,7 @@ impl Index {
              ORDER BY finished DESC LIMIT 200",
         )?;
         let rows = statement
-            .query_map([kind], |row| {
-                Ok((row.get::<_, f64>(0)?, row.get::<_, u64>(1)?))
-            })?
+            .query_map([kind], |row| Ok((row.get::<_, f64>(0)?, row.get::<_, u64>(1)?)))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         let (mut seconds, mut bytes): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         seconds.sort_by(f64::total_cmp);
@@ -241,9 +235,8 @@ impl Index {
     }
 
     pub(super) fn pipelines(&self) -> rusqlite::Result<Vec<PathBuf>> {
-        let mut statement = self
-            .connection
-            .prepare("SELECT path FROM pipeline ORDER BY used DESC, rowid DESC")?;
+        let mut statement =
+            self.connection.prepare("SELECT path FROM pipeline ORDER BY used DESC, rowid DESC")?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
         rows.map(|path| path.map(PathBuf::from)).collect()
     }
@@ -252,13 +245,10 @@ impl Index {
         &self,
         path: &Path,
     ) -> rusqlite::Result<Option<(FileStamp, ContentDigest)>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT stamp, digest FROM file WHERE path = ?1")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT stamp, digest FROM file WHERE path = ?1")?;
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let found = statement
-            .query_row([path.to_string_lossy()], read)
-            .optional()?;
+        let found = statement.query_row([path.to_string_lossy()], read).optional()?;
         Ok(found.and_then(|(stamp, digest)| {
             Some((serde_json::from_str(&stamp).ok()?, digest.parse().ok()?))
         }))

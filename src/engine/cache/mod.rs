@@ -89,10 +89,7 @@ fn said(cause: &io::Error) -> String {
 impl CacheError {
     fn at(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
-        move |cause| Self::File {
-            path: path.clone(),
-            cause,
-        }
+        move |cause| Self::File { path: path.clone(), cause }
     }
 }
 
@@ -160,9 +157,7 @@ impl Cache {
     pub fn reader(&self, artifact: &StoredArtifact) -> ArtifactReader {
         let files = artifact.files.iter();
         ArtifactReader::new(
-            files
-                .map(|file| (file.name.clone(), self.objects.path(&file.digest)))
-                .collect(),
+            files.map(|file| (file.name.clone(), self.objects.path(&file.digest))).collect(),
         )
     }
 
@@ -171,9 +166,9 @@ impl Cache {
         self.root.join("logs").join(format!("{key}.log"))
     }
 
-    /// Returns where the order for a stage's process is kept.
-    pub fn job_path(&self, key: &StageKey) -> PathBuf {
-        self.root.join("jobs").join(format!("{key}.json"))
+    /// Returns where one run keeps the order for a stage's process.
+    pub fn job_path(&self, key: &StageKey, run: &str) -> PathBuf {
+        self.root.join("jobs").join(format!("{key}.{run}.json"))
     }
 
     /// Returns the earlier result of a stage of this name whose record differs least.
@@ -184,21 +179,13 @@ impl Cache {
         record: &KeyRecord,
     ) -> Result<Option<Entry>, CacheError> {
         const LOOKED_AT: usize = 20;
-        Ok(closest(
-            self.index.recent_of_stage(pipeline, stage, LOOKED_AT)?,
-            record,
-            stage,
-        ))
+        Ok(closest(self.index.recent_of_stage(pipeline, stage, LOOKED_AT)?, record, stage))
     }
 
     /// Returns the result whose record differs least; among equals one of a stage of this name.
     pub fn closest(&self, stage: &str, record: &KeyRecord) -> Result<Option<Entry>, CacheError> {
         const LOOKED_AT: usize = 1000;
-        Ok(closest(
-            self.index.recent(&record.kind, LOOKED_AT)?,
-            record,
-            stage,
-        ))
+        Ok(closest(self.index.recent(&record.kind, LOOKED_AT)?, record, stage))
     }
 
     /// Returns how earlier runs of a kind went.
@@ -252,10 +239,15 @@ impl Cache {
         Ok(damaged)
     }
 
-    /// Makes the index anew from the manifests; returns how many there are.
+    /// Makes the index anew from the manifests; returns how many there are. The history of runs
+    /// stays, unless the index can't be read at all.
     pub fn rebuild(root: &Path) -> Result<usize, CacheError> {
-        Index::delete(root)?;
+        let sound = Index::open(root).is_ok_and(|index| index.check().is_ok());
+        if !sound {
+            Index::delete(root)?;
+        }
         let cache = Self::open(root, Check::Small)?;
+        cache.index.forget_entries()?;
         cache.adopt()?;
         Ok(cache.size()?.0)
     }
@@ -302,22 +294,14 @@ impl Cache {
 
     fn entry_path(&self, key: &StageKey) -> PathBuf {
         let name = key.to_string();
-        self.root
-            .join("entries")
-            .join(&name[..2])
-            .join(format!("{}.json", &name[2..]))
+        self.root.join("entries").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
 }
 
 fn closest(entries: Vec<Entry>, record: &KeyRecord, stage: &str) -> Option<Entry> {
     let key = record.key();
     let others = entries.into_iter().filter(|entry| entry.key != key);
-    others.min_by_key(|entry| {
-        (
-            record.differences(&entry.record).len(),
-            entry.run.stage != stage,
-        )
-    })
+    others.min_by_key(|entry| (record.differences(&entry.record).len(), entry.run.stage != stage))
 }
 
 fn check_layout(root: &Path) -> Result<(), CacheError> {
@@ -325,10 +309,7 @@ fn check_layout(root: &Path) -> Result<(), CacheError> {
     match fs::read_to_string(&path) {
         Ok(text) => match text.trim().parse() {
             Ok(LAYOUT) | Err(_) => Ok(()),
-            Ok(found) => Err(CacheError::Newer {
-                path: root.to_owned(),
-                found,
-            }),
+            Ok(found) => Err(CacheError::Newer { path: root.to_owned(), found }),
         },
         Err(_) => fs::write(&path, format!("{LAYOUT}\n")).map_err(CacheError::at(&path)),
     }

@@ -36,14 +36,10 @@ impl Claim<'_> {
             files.push(describe(&path, name).map_err(CacheError::at(&path))?);
         }
         failpoint::pass("publish.hash.after").map_err(CacheError::at(&output))?;
-        self.sync(&output, &names)?;
+        Self::sync(&output, &names)?;
         self.move_in(&output, &files)?;
-        let entry = Entry {
-            key: self.key,
-            record,
-            artifact: StoredArtifact::new(kind, files),
-            run,
-        };
+        let entry =
+            Entry { key: self.key, record, artifact: StoredArtifact::new(kind, files), run };
         self.write_manifest(&entry)?;
         self.cache.index.insert(&entry)?;
         self.clear()?;
@@ -51,7 +47,7 @@ impl Claim<'_> {
         Ok(entry)
     }
 
-    fn sync(&self, output: &Path, names: &[String]) -> Result<(), CacheError> {
+    fn sync(output: &Path, names: &[String]) -> Result<(), CacheError> {
         failpoint::pass("publish.sync.before").map_err(CacheError::at(output))?;
         for name in names {
             let path = output.join(name);
@@ -93,9 +89,7 @@ impl Claim<'_> {
         fs::create_dir_all(self.scratch_folder()).map_err(&at)?;
         let text = serde_json::to_vec_pretty(entry).map_err(|e| at(io::Error::other(e)))?;
         fs::write(&temporary, text).map_err(&at)?;
-        File::open(&temporary)
-            .and_then(|file| file.sync_all())
-            .map_err(&at)?;
+        File::open(&temporary).and_then(|file| file.sync_all()).map_err(&at)?;
         failpoint::pass("publish.manifest-write.after").map_err(&at)?;
         fs::create_dir_all(parent(&path)).map_err(&at)?;
         fs::rename(&temporary, &path).map_err(&at)?;
@@ -141,7 +135,5 @@ fn parent(path: &Path) -> &Path {
 
 /// Makes renames in a folder durable.
 fn sync_folder(folder: &Path) -> Result<(), CacheError> {
-    File::open(folder)
-        .and_then(|file| file.sync_all())
-        .map_err(CacheError::at(folder))
+    File::open(folder).and_then(|file| file.sync_all()).map_err(CacheError::at(folder))
 }

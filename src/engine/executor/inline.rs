@@ -23,12 +23,7 @@ pub struct Inline<S> {
 impl<S> Inline<S> {
     /// Works on a cache folder.
     pub fn new(cache: PathBuf) -> Self {
-        Self {
-            cache,
-            updates: VecDeque::new(),
-            stop: Arc::default(),
-            runs: PhantomData,
-        }
+        Self { cache, updates: VecDeque::new(), stop: Arc::default(), runs: PhantomData }
     }
 }
 
@@ -37,15 +32,13 @@ impl<S: StageSet> Executor for Inline<S> {
         let conditions = Conditions {
             threads: order.threads,
             longest_wait: None,
+            log: None,
             stop: Arc::clone(&self.stop),
             report: Box::new(|_| {}),
         };
         let ending = match Cache::open(&self.cache, Check::Small) {
             Ok(cache) => order.job.perform::<S>(&cache, conditions),
-            Err(error) => Ending::Failed {
-                message: error.to_string(),
-                lasting: true,
-            },
+            Err(error) => Ending::Failed { message: error.to_string(), lasting: true },
         };
         self.updates.push_back(Update::Ended(order.stage, ending));
     }

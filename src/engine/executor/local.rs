@@ -32,6 +32,7 @@ struct Running {
     timed_out: bool,
     kill_at: Option<Instant>,
     peak: u64,
+    waiting_log: PathBuf,
 }
 
 /// What a child's reader thread passes on.
@@ -55,23 +56,20 @@ impl Local {
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
         let (sender, lines) = channel();
         let (running, finished) = (BTreeMap::new(), Vec::new());
-        Self {
-            program,
-            arguments,
-            running,
-            finished,
-            lines,
-            sender,
-        }
+        Self { program, arguments, running, finished, lines, sender }
     }
 
     fn start(&mut self, order: &Order) -> io::Result<Running> {
         order.job.write(&order.job_path)?;
-        let log = File::create(&order.log_path)?;
+        // A child that only waits for another runner's must not touch that one's log.
+        let waiting_log = order.job_path.with_extension("log");
+        let log = File::create(&waiting_log)?;
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .arg("--job")
             .arg(&order.job_path)
+            .arg("--log")
+            .args([&waiting_log, &order.log_path])
             .arg("--threads")
             .arg(order.threads.to_string())
             .arg("--die-with")
@@ -95,6 +93,7 @@ impl Local {
             timed_out: false,
             kill_at: None,
             peak: 0,
+            waiting_log,
         })
     }
 
@@ -127,7 +126,10 @@ impl Local {
             }
         }
         for (stage, ending) in ended {
-            self.running.remove(&stage);
+            if let Some(running) = self.running.remove(&stage) {
+                // Still there only if the child never got its key.
+                let _ = std::fs::remove_file(running.waiting_log);
+            }
             self.finished.push(Update::Ended(stage, ending));
         }
     }
@@ -141,10 +143,7 @@ impl Executor for Local {
             }
             Err(cause) => {
                 let message = format!("can't start the stage: {cause}");
-                let ending = Ending::Failed {
-                    message,
-                    lasting: true,
-                };
+                let ending = Ending::Failed { message, lasting: true };
                 self.finished.push(Update::Ended(order.stage, ending));
             }
         }

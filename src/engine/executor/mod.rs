@@ -29,7 +29,7 @@ pub struct Order {
     pub job: Job,
     /// Where the job file goes.
     pub job_path: PathBuf,
-    /// Where everything that the stage prints goes.
+    /// Where what the stage prints goes once it has claimed its key.
     pub log_path: PathBuf,
     /// Threads it may use.
     pub threads: usize,

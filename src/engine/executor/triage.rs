@@ -9,34 +9,21 @@ use crate::engine::job::Ending;
 /// Explains a process that ended without a word.
 pub(super) fn death(status: ExitStatus, peak: u64) -> Ending {
     const KILL: i32 = 9;
-    let memory = if peak > 0 {
-        format!(" at {}", gigabytes(peak))
-    } else {
-        String::new()
-    };
+    let memory = if peak > 0 { format!(" at {}", gigabytes(peak)) } else { String::new() };
     let message = match status.signal() {
         Some(KILL) => {
             format!("killed by signal 9{memory}: if nobody did that, the system ran out of memory")
         }
         Some(number) => format!("killed by signal {number} ({}){memory}", name(number)),
-        None => format!(
-            "ended with code {} and no result",
-            status.code().unwrap_or(-1)
-        ),
+        None => format!("ended with code {} and no result", status.code().unwrap_or(-1)),
     };
-    Ending::Failed {
-        message,
-        lasting: false,
-    }
+    Ending::Failed { message, lasting: false }
 }
 
 /// Explains a process that was stopped for taking too long.
 pub(super) fn timeout(limit: Duration) -> Ending {
     let message = format!("stopped after its time limit of {} s", limit.as_secs());
-    Ending::Failed {
-        message,
-        lasting: true,
-    }
+    Ending::Failed { message, lasting: true }
 }
 
 fn gigabytes(bytes: u64) -> String {

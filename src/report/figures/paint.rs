@@ -43,8 +43,7 @@ pub(super) fn svg(scene: &Scene) -> Result<String, FigureError> {
 pub(super) fn write_png(scene: &Scene, path: &Path) -> Result<(), FigureError> {
     let (pixels, size) = image(scene)?;
     let mut file = BitMapBackend::new(path, size);
-    file.blit_bitmap((0, 0), size, &pixels)
-        .map_err(FigureError::draw)?;
+    file.blit_bitmap((0, 0), size, &pixels).map_err(FigureError::draw)?;
     file.present().map_err(FigureError::draw)
 }
 
@@ -54,14 +53,9 @@ pub(super) fn image(scene: &Scene) -> Result<(Vec<u8>, (u32, u32)), FigureError>
     let (width, height) = pixels(scene, FINE);
     let mut fine = vec![255; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut fine, (width, height));
-    paint(scene, &mut backend, |backend, text| {
-        bitmap_text(backend, text, &typeface)
-    })?;
+    paint(scene, &mut backend, |backend, text| bitmap_text(backend, text, &typeface))?;
     drop(backend);
-    Ok((
-        averaged(&fine, width as usize, FINE / SHARP),
-        pixels(scene, SHARP),
-    ))
+    Ok((averaged(&fine, width as usize, FINE / SHARP), pixels(scene, SHARP)))
 }
 
 fn pixels(scene: &Scene, scale: usize) -> (u32, u32) {
@@ -78,9 +72,8 @@ fn averaged(fine: &[u8], width: usize, block: usize) -> Vec<u8> {
             for channel in 0..3 {
                 let at = |y: usize, x: usize| usize::from(fine[3 * (y * width + x) + channel]);
                 let rows = top..top + block;
-                let sum: usize = rows
-                    .map(|y| (left..left + block).map(|x| at(y, x)).sum::<usize>())
-                    .sum();
+                let sum: usize =
+                    rows.map(|y| (left..left + block).map(|x| at(y, x)).sum::<usize>()).sum();
                 coarse.push(((sum + block * block / 2) / (block * block)) as u8);
             }
         }
@@ -110,9 +103,7 @@ where
     B::ErrorType: 'static,
 {
     let page = fine_point((scene.width.ceil(), scene.height.ceil()));
-    backend
-        .draw_rect((0, 0), page, &RGBColor(255, 255, 255), true)
-        .map_err(FigureError::draw)?;
+    backend.draw_rect((0, 0), page, &RGBColor(255, 255, 255), true).map_err(FigureError::draw)?;
     for mark in &scene.marks {
         match mark {
             Mark::Rect { from, to, ink } => {
@@ -172,9 +163,7 @@ fn svg_text(backend: &mut SVGBackend<'_>, text: &Text) -> Result<(), FigureError
     };
     let size = text.size * FINE as f64 * SVG_SIZE_RATIO;
     let at = fine_point(hung(text, text.size * SVG_BASELINE_DROP));
-    backend
-        .draw_text(&text.content, &style(text, size, align), at)
-        .map_err(FigureError::draw)
+    backend.draw_text(&text.content, &style(text, size, align), at).map_err(FigureError::draw)
 }
 
 fn bitmap_text(
@@ -202,9 +191,7 @@ fn bitmap_text(
             Turn::Level => (top.0 + along, top.1 + down),
             Turn::Upward => (top.0 + down, top.1 - along),
         };
-        backend
-            .draw_text(c.encode_utf8(&mut [0; 4]), &style, at)
-            .map_err(FigureError::draw)?;
+        backend.draw_text(c.encode_utf8(&mut [0; 4]), &style, at).map_err(FigureError::draw)?;
         pen += glyph.advance * em;
     }
     Ok(())
@@ -216,11 +203,7 @@ mod tests {
     use crate::report::figures::scene::BLACK;
 
     fn scene() -> Scene {
-        let mut scene = Scene {
-            width: 60.0,
-            height: 20.0,
-            marks: Vec::new(),
-        };
+        let mut scene = Scene { width: 60.0, height: 20.0, marks: Vec::new() };
         scene.rule((5.0, 55.0), 10.0, 1.0, BLACK);
         scene.text("a < b & c", (30.0, 8.0), 8.0, Align::Middle, BLACK);
         scene
@@ -232,10 +215,7 @@ mod tests {
         assert_eq!(size, (120, 40));
         let at = |x: usize, y: usize| pixels[3 * (y * 120 + x)];
         // The rule covers y from 9.5 to 10.5: exactly the pixel rows 19 and 20.
-        assert_eq!(
-            [at(60, 18), at(60, 19), at(60, 20), at(60, 21)],
-            [255, 26, 26, 255]
-        );
+        assert_eq!([at(60, 18), at(60, 19), at(60, 20), at(60, 21)], [255, 26, 26, 255]);
     }
 
     #[test]
@@ -250,24 +230,15 @@ mod tests {
 
     #[test]
     fn a_glyph_keeps_its_left_bearing() {
-        let mut scene = Scene {
-            width: 60.0,
-            height: 60.0,
-            marks: Vec::new(),
-        };
+        let mut scene = Scene { width: 60.0, height: 60.0, marks: Vec::new() };
         scene.text("l", (10.0, 50.0), 40.0, Align::Start, BLACK);
         let (pixels, (width, _)) = image(&scene).unwrap();
         let inked = |pixel: &usize| pixels[3 * pixel] < 128;
-        let columns = (0..pixels.len() / 3)
-            .filter(inked)
-            .map(|pixel| pixel % width as usize);
+        let columns = (0..pixels.len() / 3).filter(inked).map(|pixel| pixel % width as usize);
         let bearing = Typeface::embedded().unwrap().glyph('l').bearing * 40.0;
         let expected = (10.0 + bearing) * SHARP as f64;
         assert!((columns.min().unwrap() as f64 - expected).abs() <= 1.0);
-        assert!(
-            bearing * SHARP as f64 > 3.0,
-            "the shift is larger than the tolerance"
-        );
+        assert!(bearing * SHARP as f64 > 3.0, "the shift is larger than the tolerance");
     }
 
     #[test]

@@ -13,10 +13,7 @@ pub(super) struct Ink {
 impl Ink {
     /// Returns an opaque color.
     pub(super) const fn new(red: u8, green: u8, blue: u8) -> Self {
-        Self {
-            rgb: (red, green, blue),
-            alpha: 1.0,
-        }
+        Self { rgb: (red, green, blue), alpha: 1.0 }
     }
 
     /// Returns the opaque color that this one would give on white at the given strength.
@@ -79,23 +76,11 @@ pub(super) struct Text {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Mark {
     /// A filled rectangle; straight rules are thin rectangles, which keeps them crisp.
-    Rect {
-        from: (f64, f64),
-        to: (f64, f64),
-        ink: Ink,
-    },
+    Rect { from: (f64, f64), to: (f64, f64), ink: Ink },
     /// A line through points.
-    Path {
-        points: Vec<(f64, f64)>,
-        width: f64,
-        ink: Ink,
-    },
+    Path { points: Vec<(f64, f64)>, width: f64, ink: Ink },
     /// A filled disc.
-    Dot {
-        at: (f64, f64),
-        radius: f64,
-        ink: Ink,
-    },
+    Dot { at: (f64, f64), radius: f64, ink: Ink },
     /// A text.
     Text(Text),
 }
@@ -112,21 +97,13 @@ impl Scene {
     /// Adds a horizontal rule centered on `y`.
     pub(super) fn rule(&mut self, x: (f64, f64), y: f64, width: f64, ink: Ink) {
         let half = width / 2.0;
-        self.marks.push(Mark::Rect {
-            from: (x.0, y - half),
-            to: (x.1, y + half),
-            ink,
-        });
+        self.marks.push(Mark::Rect { from: (x.0, y - half), to: (x.1, y + half), ink });
     }
 
     /// Adds a vertical rule centered on `x`.
     pub(super) fn post(&mut self, x: f64, y: (f64, f64), width: f64, ink: Ink) {
         let half = width / 2.0;
-        self.marks.push(Mark::Rect {
-            from: (x - half, y.0),
-            to: (x + half, y.1),
-            ink,
-        });
+        self.marks.push(Mark::Rect { from: (x - half, y.0), to: (x + half, y.1), ink });
     }
 
     /// Adds a dashed horizontal rule, ending with whatever part of a dash fits.
@@ -150,14 +127,7 @@ impl Scene {
         ink: Ink,
     ) {
         let content = content.to_owned();
-        self.marks.push(Mark::Text(Text {
-            content,
-            at,
-            size,
-            align,
-            turn: Turn::Level,
-            ink,
-        }));
+        self.marks.push(Mark::Text(Text { content, at, size, align, turn: Turn::Level, ink }));
     }
 }
 
@@ -167,11 +137,7 @@ mod tests {
 
     #[test]
     fn dashes_never_pass_the_end() {
-        let mut scene = Scene {
-            width: 20.0,
-            height: 1.0,
-            marks: Vec::new(),
-        };
+        let mut scene = Scene { width: 20.0, height: 1.0, marks: Vec::new() };
         scene.dashes((0.0, 18.0), 0.5, 1.0, BLACK);
         let ends: Vec<f64> = scene
             .marks

@@ -30,10 +30,7 @@ impl ShareAxis {
             .map(|coordinate| coordinate.share)
             .filter(|share| *share > LOG_FLOOR)
             .fold(0.1, f64::min);
-        Self {
-            scale: figure.scale,
-            lowest: smallest.log10().floor() as i32,
-        }
+        Self { scale: figure.scale, lowest: smallest.log10().floor() as i32 }
     }
 
     /// Returns where a share stands, from 0 at the bottom to 1 at the top.
@@ -51,9 +48,7 @@ impl ShareAxis {
     pub(super) fn ticks(&self) -> Vec<f64> {
         match self.scale {
             Scale::Linear => (0..=5).map(|fifth| f64::from(fifth) / 5.0).collect(),
-            Scale::Log => (self.lowest..=0)
-                .map(|decade| 10_f64.powi(decade))
-                .collect(),
+            Scale::Log => (self.lowest..=0).map(|decade| 10_f64.powi(decade)).collect(),
         }
     }
 }
@@ -64,10 +59,7 @@ mod tests {
 
     #[test]
     fn the_logarithmic_axis_spans_whole_decades_down_to_the_smallest_share() {
-        let axis = ShareAxis {
-            scale: Scale::Log,
-            lowest: -2,
-        };
+        let axis = ShareAxis { scale: Scale::Log, lowest: -2 };
         assert!((axis.height(1.0) - 1.0).abs() < 1e-12);
         assert!((axis.height(0.1) - 0.5).abs() < 1e-12);
         assert!(axis.height(0.0).abs() < 1e-12);
@@ -76,9 +68,6 @@ mod tests {
 
     #[test]
     fn percentages_carry_no_floating_point_dust() {
-        assert_eq!(
-            [0.99, 0.999, 1.0, 1e-6].map(percent),
-            ["99", "99.9", "100", "0.0001"]
-        );
+        assert_eq!([0.99, 0.999, 1.0, 1e-6].map(percent), ["99", "99.9", "100", "0.0001"]);
     }
 }

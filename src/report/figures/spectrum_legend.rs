@@ -95,11 +95,7 @@ fn draw_symbol(scene: &mut Scene, symbol: Symbol, from: f64, middle: f64) {
         }
         Symbol::Line => {
             scene.rule((from, to), middle, 1.5, BLACK);
-            scene.marks.push(Mark::Dot {
-                at: (center, middle),
-                radius: SUM_DOT,
-                ink: BLACK,
-            });
+            scene.marks.push(Mark::Dot { at: (center, middle), radius: SUM_DOT, ink: BLACK });
         }
         Symbol::Dashes => scene.dashes((from, to), middle, 1.0, GRAY),
         Symbol::ErrorBar => {
@@ -109,11 +105,7 @@ fn draw_symbol(scene: &mut Scene, symbol: Symbol, from: f64, middle: f64) {
             }
         }
         Symbol::Dot => {
-            scene.marks.push(Mark::Dot {
-                at: (center, middle),
-                radius: RUN_DOT,
-                ink: BLACK,
-            });
+            scene.marks.push(Mark::Dot { at: (center, middle), radius: RUN_DOT, ink: BLACK });
         }
     }
 }
@@ -128,19 +120,10 @@ mod tests {
         let typeface = Typeface::embedded().unwrap();
         let texts = |records: &[crate::report::Record]| -> Vec<String> {
             let figure = spec("threshold: 0.999").build(records).unwrap();
-            Legend::of(&figure, &typeface)
-                .entries
-                .into_iter()
-                .map(|entry| entry.1)
-                .collect()
+            Legend::of(&figure, &typeface).entries.into_iter().map(|entry| entry.1).collect()
         };
-        let mut expected = vec![
-            "needed for 99.9 %",
-            "not needed",
-            "cumulative",
-            "99.9 % threshold",
-            "± 1 std",
-        ];
+        let mut expected =
+            vec!["needed for 99.9 %", "not needed", "cumulative", "99.9 % threshold", "± 1 std"];
         assert_eq!(texts(&runs()), expected);
         expected.pop();
         assert_eq!(texts(&runs()[2..]), expected);

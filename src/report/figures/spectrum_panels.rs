@@ -37,25 +37,14 @@ pub(super) fn draw(figure: &VarianceSpectrum, typeface: &Typeface) -> Scene {
     let panel_height = TITLE_ROOM + PLOT_HEIGHT + FOOT_ROOM;
     let stacked = rows as f64 * (panel_height + ROW_GAP) - ROW_GAP;
     let height = MARGIN + stacked + LEGEND_ROOM + MARGIN;
-    let mut scene = Scene {
-        width: width.ceil(),
-        height: height.ceil(),
-        marks: Vec::new(),
-    };
+    let mut scene = Scene { width: width.ceil(), height: height.ceil(), marks: Vec::new() };
 
     let axis = ShareAxis::of(figure);
     for (index, series) in figure.series.iter().enumerate() {
         let (row, column) = (index / columns, index % columns);
         let left = MARGIN + AXIS_ROOM + column as f64 * (plot_width + PANEL_GAP);
         let top = MARGIN + row as f64 * (panel_height + ROW_GAP) + TITLE_ROOM;
-        let panel = Panel {
-            figure,
-            series,
-            axis: &axis,
-            left,
-            top,
-            width: plot_width,
-        };
+        let panel = Panel { figure, series, axis: &axis, left, top, width: plot_width };
         panel.draw(&mut scene, PALETTE[index % PALETTE.len()], typeface);
         if column == 0 {
             panel.draw_share_axis(&mut scene);
@@ -110,12 +99,7 @@ impl Panel<'_> {
             scene.rule((self.left, self.right()), self.y(tick), 0.75, FAINT);
         }
         self.draw_bars(scene, ink);
-        scene.dashes(
-            (self.left, self.right()),
-            self.y(self.figure.threshold),
-            1.0,
-            GRAY,
-        );
+        scene.dashes((self.left, self.right()), self.y(self.figure.threshold), 1.0, GRAY);
         self.draw_running_sum(scene);
         scene.rule((self.left, self.right()), self.bottom(), 1.0, GRAY);
         self.draw_coordinate_axis(scene, typeface);
@@ -125,11 +109,7 @@ impl Panel<'_> {
     fn draw_bars(&self, scene: &mut Scene, ink: Ink) {
         let half = self.room() * BAR / 2.0;
         for (index, coordinate) in self.series.coordinates.iter().enumerate() {
-            let ink = if index < self.series.needed {
-                ink
-            } else {
-                ink.tint(PALE)
-            };
+            let ink = if index < self.series.needed { ink } else { ink.tint(PALE) };
             let (x, y) = (self.x(index), self.y(coordinate.share));
             if y < self.bottom() {
                 scene.marks.push(Mark::Rect {
@@ -172,33 +152,20 @@ impl Panel<'_> {
             let at = (x + offset, self.y(*share));
             // Runs at zero would only clutter the axis.
             if self.bottom() - at.1 >= 1.0 {
-                scene.marks.push(Mark::Dot {
-                    at,
-                    radius: RUN_DOT,
-                    ink: BLACK,
-                });
+                scene.marks.push(Mark::Dot { at, radius: RUN_DOT, ink: BLACK });
             }
         }
     }
 
     fn draw_running_sum(&self, scene: &mut Scene) {
         let coordinates = self.series.coordinates.iter().enumerate();
-        let points: Vec<(f64, f64)> = coordinates
-            .map(|(index, c)| (self.x(index), self.y(c.cumulative)))
-            .collect();
-        scene.marks.push(Mark::Path {
-            points: points.clone(),
-            width: 1.5,
-            ink: BLACK,
-        });
+        let points: Vec<(f64, f64)> =
+            coordinates.map(|(index, c)| (self.x(index), self.y(c.cumulative))).collect();
+        scene.marks.push(Mark::Path { points: points.clone(), width: 1.5, ink: BLACK });
         let radius = (self.room() * 0.2).clamp(1.0, SUM_DOT);
         // The first sum is the first bar: a dot there would hide that bar's scatter.
         for at in points.into_iter().skip(1) {
-            scene.marks.push(Mark::Dot {
-                at,
-                radius,
-                ink: BLACK,
-            });
+            scene.marks.push(Mark::Dot { at, radius, ink: BLACK });
         }
     }
 
@@ -213,12 +180,7 @@ impl Panel<'_> {
             let labeled = number % step == 0 || (number == 1 && step > 2);
             let length = if labeled { 5.0 } else { 3.0 };
             if labeled || self.room() >= 4.0 {
-                scene.post(
-                    self.x(index),
-                    (self.bottom(), self.bottom() + length),
-                    1.0,
-                    GRAY,
-                );
+                scene.post(self.x(index), (self.bottom(), self.bottom() + length), 1.0, GRAY);
             }
             if labeled {
                 let at = (self.x(index), self.bottom() + 18.0);
@@ -226,21 +188,12 @@ impl Panel<'_> {
             }
         }
         let at = (self.left + self.width / 2.0, self.bottom() + 37.0);
-        scene.text(
-            "Latent coordinate",
-            at,
-            AXIS_TITLE_SIZE,
-            Align::Middle,
-            BLACK,
-        );
+        scene.text("Latent coordinate", at, AXIS_TITLE_SIZE, Align::Middle, BLACK);
     }
 
     fn draw_titles(&self, scene: &mut Scene, typeface: &Typeface) {
         let series = self.series;
-        let runs = series
-            .coordinates
-            .first()
-            .map_or(0, |coordinate| coordinate.runs.len());
+        let runs = series.coordinates.first().map_or(0, |coordinate| coordinate.runs.len());
         let summary = format!(
             "{} % in {} of {} coordinates, n = {runs}",
             percent(self.figure.threshold),
@@ -249,20 +202,8 @@ impl Panel<'_> {
         );
         let title = typeface.fitted(&series.title, TITLE_SIZE, self.width);
         let summary = typeface.fitted(&summary, LABEL_SIZE, self.width);
-        scene.text(
-            &title,
-            (self.left, self.top - 27.0),
-            TITLE_SIZE,
-            Align::Start,
-            BLACK,
-        );
-        scene.text(
-            &summary,
-            (self.left, self.top - 10.0),
-            LABEL_SIZE,
-            Align::Start,
-            GRAY,
-        );
+        scene.text(&title, (self.left, self.top - 27.0), TITLE_SIZE, Align::Start, BLACK);
+        scene.text(&summary, (self.left, self.top - 10.0), LABEL_SIZE, Align::Start, GRAY);
     }
 
     fn draw_share_axis(&self, scene: &mut Scene) {
@@ -313,10 +254,7 @@ mod tests {
         let with_dots = figure("scatter: Dots").svg().unwrap();
         let without = figure("").svg().unwrap();
         // Three coordinates of two runs, two of one run, and the legend's.
-        assert_eq!(
-            count(&with_dots, "circle") - count(&without, "circle"),
-            3 * 2 + 2 + 1
-        );
+        assert_eq!(count(&with_dots, "circle") - count(&without, "circle"), 3 * 2 + 2 + 1);
     }
 
     #[test]

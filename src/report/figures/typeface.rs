@@ -54,10 +54,7 @@ impl Typeface {
     /// Returns the measures of a character's glyph; an unknown one is as wide as the box shown.
     pub(super) fn glyph(&self, c: char) -> Glyph {
         let index = self.glyph_index(c).unwrap_or_default();
-        self.measures(index).unwrap_or(Glyph {
-            advance: 0.5,
-            bearing: 0.0,
-        })
+        self.measures(index).unwrap_or(Glyph { advance: 0.5, bearing: 0.0 })
     }
 
     /// Returns the width of a text whose em is `size`.
@@ -134,9 +131,7 @@ fn long(font: &[u8], at: usize) -> Option<usize> {
 /// Finds a table through the directory at the start of the font.
 fn table(font: &[u8], tag: [u8; 4]) -> Option<Range<usize>> {
     let count = usize::from(unsigned(font, 4)?);
-    let entry = (0..count)
-        .map(|i| 12 + 16 * i)
-        .find(|at| font.get(*at..at + 4) == Some(&tag))?;
+    let entry = (0..count).map(|i| 12 + 16 * i).find(|at| font.get(*at..at + 4) == Some(&tag))?;
     let start = long(font, entry + 8)?;
     Some(start..start + long(font, entry + 12)?)
 }
@@ -172,25 +167,15 @@ mod tests {
         let typeface = Typeface::embedded().unwrap();
         assert_eq!(typeface.fitted("PCAE", 10.0, 100.0), "PCAE");
         let short = typeface.fitted("a very long title of a panel", 10.0, 60.0);
-        assert!(
-            short.starts_with("a very") && short.ends_with('…'),
-            "{short}"
-        );
+        assert!(short.starts_with("a very") && short.ends_with('…'), "{short}");
         assert!(typeface.width(&short, 10.0) <= 60.0);
     }
 
     #[test]
     fn digits_share_one_advance_and_unknown_characters_are_not_lost() {
         let typeface = Typeface::embedded().unwrap();
-        let advances: Vec<f64> = "0123456789"
-            .chars()
-            .map(|c| typeface.glyph(c).advance)
-            .collect();
-        assert!(
-            advances
-                .iter()
-                .all(|advance| (advance - advances[0]).abs() < 1e-12)
-        );
+        let advances: Vec<f64> = "0123456789".chars().map(|c| typeface.glyph(c).advance).collect();
+        assert!(advances.iter().all(|advance| (advance - advances[0]).abs() < 1e-12));
         assert!(typeface.glyph('漢').advance > 0.0);
         assert!(typeface.glyph('l').bearing > typeface.glyph('v').bearing);
     }

@@ -146,12 +146,7 @@ impl VarianceSpectrumSpec {
             };
             let Some(label) = record.labels().get(&self.series) else {
                 let (field, axis) = (self.field.clone(), self.series.clone());
-                return Err(FrameError::Unlabeled {
-                    field,
-                    record: index,
-                    axis,
-                }
-                .into());
+                return Err(FrameError::Unlabeled { field, record: index, axis }.into());
             };
             self.refuse_twins(&records[..index], record, index)?;
             let shares = self.shares(value, index)?;
@@ -188,25 +183,12 @@ impl VarianceSpectrumSpec {
                     let (share, share_std) = means.get(&place).copied().unwrap_or_default();
                     let cumulative = cumulative.get(&place).copied().unwrap_or_default();
                     let runs = runs.iter().map(|run| run[k]).collect();
-                    Coordinate {
-                        share,
-                        share_std,
-                        cumulative,
-                        runs,
-                    }
+                    Coordinate { share, share_std, cumulative, runs }
                 })
                 .collect();
-            let title = self
-                .titles
-                .get(label)
-                .map_or(label, String::as_str)
-                .to_owned();
+            let title = self.titles.get(label).map_or(label, String::as_str).to_owned();
             let needed = needed(&coordinates, self.threshold.get());
-            Series {
-                title,
-                coordinates,
-                needed,
-            }
+            Series { title, coordinates, needed }
         });
         Ok(VarianceSpectrum {
             caption: self.caption.clone(),
@@ -223,22 +205,12 @@ impl VarianceSpectrumSpec {
         let field = self.field.clone();
         let RecordValue::List(variances) = value else {
             let (expected, found) = ("a list", value.kind());
-            let error = JoinError::WrongKind {
-                field,
-                record,
-                expected,
-                found,
-            };
+            let error = JoinError::WrongKind { field, record, expected, found };
             return Err(FrameError::from(error).into());
         };
         if let Some(index) = variances.iter().position(|variance| *variance < 0.0) {
             let value = variances[index];
-            return Err(FigureError::NegativeVariance {
-                field,
-                record,
-                index,
-                value,
-            });
+            return Err(FigureError::NegativeVariance { field, record, index, value });
         }
         let total: f64 = variances.iter().sum();
         if total <= 0.0 {
@@ -260,19 +232,10 @@ impl VarianceSpectrumSpec {
         let Some(first) = earlier.iter().position(twin) else {
             return Ok(());
         };
-        let labels: Vec<String> = record
-            .labels()
-            .iter()
-            .map(|(axis, label)| format!("{axis}={label}"))
-            .collect();
+        let labels: Vec<String> =
+            record.labels().iter().map(|(axis, label)| format!("{axis}={label}")).collect();
         let (field, labels) = (self.field.clone(), labels.join(", "));
-        Err(JoinError::Conflict {
-            field,
-            labels,
-            first,
-            second,
-        }
-        .into())
+        Err(JoinError::Conflict { field, labels, first, second }.into())
     }
 }
 
@@ -280,10 +243,7 @@ impl VarianceSpectrumSpec {
 fn needed(coordinates: &[Coordinate], threshold: f64) -> usize {
     // A running sum of shares reaches 1 only up to rounding.
     let enough = |coordinate: &Coordinate| coordinate.cumulative >= threshold - 1e-12;
-    coordinates
-        .iter()
-        .position(enough)
-        .map_or(coordinates.len(), |index| index + 1)
+    coordinates.iter().position(enough).map_or(coordinates.len(), |index| index + 1)
 }
 
 /// Turns one run into one record per coordinate, so that the frame can average them.
@@ -353,9 +313,7 @@ pub(in crate::report) mod tests {
     #[test]
     fn the_needed_coordinates_are_the_first_to_reach_the_threshold() {
         let needed = |threshold: &str| -> Vec<usize> {
-            let figure = spec(&format!("threshold: {threshold}"))
-                .build(&runs())
-                .unwrap();
+            let figure = spec(&format!("threshold: {threshold}")).build(&runs()).unwrap();
             figure.series.iter().map(|series| series.needed).collect()
         };
         assert_eq!(needed("0.5"), [1, 1]);

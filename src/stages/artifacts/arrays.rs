@@ -40,13 +40,8 @@ pub(super) fn read_array<T: Deserialize, const DIMENSIONS: usize>(
         ArtifactError::malformed(name, format!("{found} dimensions instead of {DIMENSIONS}"))
     })?;
     if file.order() == Order::Fortran && DIMENSIONS > 1 {
-        return Err(ArtifactError::malformed(
-            name,
-            "columns come first; save it in C order",
-        ));
+        return Err(ArtifactError::malformed(name, "columns come first; save it in C order"));
     }
-    let values = file
-        .into_vec()
-        .map_err(|e| ArtifactError::malformed(name, e))?;
+    let values = file.into_vec().map_err(|e| ArtifactError::malformed(name, e))?;
     Ok((shape, values))
 }

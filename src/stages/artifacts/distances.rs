@@ -18,16 +18,9 @@ impl Artifact for Distances {
     const KINDS: &'static [ArtifactKind] = &["distances"];
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
-        write_array(
-            writer,
-            "distances.npy",
-            &[self.len(), self.len()],
-            self.values(),
-        )?;
-        let about = About {
-            mean_before_scaling: self.mean_before_scaling(),
-            rescale: self.rescale(),
-        };
+        write_array(writer, "distances.npy", &[self.len(), self.len()], self.values())?;
+        let about =
+            About { mean_before_scaling: self.mean_before_scaling(), rescale: self.rescale() };
         writer.write_json("about.json", &about)
     }
 

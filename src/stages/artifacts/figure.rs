@@ -10,9 +10,7 @@ impl Artifact for Figure {
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
         writer.write_json("figure.json", self)?;
-        let svg = self
-            .svg()
-            .map_err(|error| ArtifactError::malformed("figure.svg", error))?;
+        let svg = self.svg().map_err(|error| ArtifactError::malformed("figure.svg", error))?;
         writer.write("figure.svg", svg.as_bytes())?;
         self.write_png(&writer.path("figure.png")?)
             .map_err(|error| ArtifactError::malformed("figure.png", error))

@@ -58,40 +58,20 @@ impl Artifact for AnyImages {
 }
 
 fn write(images: &Images, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
-    let ImageShape {
-        channels,
-        height,
-        width,
-    } = images.shape();
+    let ImageShape { channels, height, width } = images.shape();
     let shape = [images.len(), channels, height, width];
     write_array(writer, "images.npy", &shape, images.pixels())?;
     let factors = images.factors();
     let shape = [images.len(), factors.names.len()];
     write_array(writer, "factors.npy", &shape, &factors.values)?;
-    writer.write_json(
-        "about.json",
-        &About {
-            factors: factors.names.clone(),
-        },
-    )
+    writer.write_json("about.json", &About { factors: factors.names.clone() })
 }
 
 fn read(reader: &ArtifactReader) -> Result<Images, ArtifactError> {
     let ([_, channels, height, width], pixels) = read_array::<u8, 4>(reader, "images.npy")?;
     let (_, values) = read_array::<f32, 2>(reader, "factors.npy")?;
     let about: About = reader.read_json("about.json")?;
-    let factors = Factors {
-        names: about.factors,
-        values,
-    };
-    Images::new(
-        ImageShape {
-            channels,
-            height,
-            width,
-        },
-        pixels,
-        factors,
-    )
-    .map_err(|error| ArtifactError::malformed("images.npy", error))
+    let factors = Factors { names: about.factors, values };
+    Images::new(ImageShape { channels, height, width }, pixels, factors)
+        .map_err(|error| ArtifactError::malformed("images.npy", error))
 }

@@ -10,12 +10,7 @@ impl Artifact for Points {
     const KINDS: &'static [ArtifactKind] = &["points"];
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
-        write_array(
-            writer,
-            "points.npy",
-            &[self.rows(), self.width()],
-            self.values(),
-        )
+        write_array(writer, "points.npy", &[self.rows(), self.width()], self.values())
     }
 
     fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {

@@ -9,9 +9,8 @@ impl Artifact for TrainedModel {
     const KINDS: &'static [ArtifactKind] = &["model"];
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
-        let files = self
-            .to_files()
-            .map_err(|error| ArtifactError::malformed("model.json", error))?;
+        let files =
+            self.to_files().map_err(|error| ArtifactError::malformed("model.json", error))?;
         writer.write("model.json", &files.description)?;
         writer.write("weights.safetensors", &files.weights)
     }

@@ -1,0 +1,354 @@
+//! Follows references and checks that everything fits: the way from parsed stages to a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::diagnostic::Diagnostic;
+use super::lexer;
+use super::plan::{Plan, PlannedStage, ResolvedInput, StageIndex};
+use super::source::{Source, Span};
+use super::spec::Spec;
+use super::stage::{Input, Labels, Reference, StageSet};
+use super::sweep::ConcreteStage;
+use super::template::{Expanded, unknown_axis};
+
+pub(super) struct Resolver<'a> {
+    source: &'a Source,
+    spec: &'a Spec,
+    data: Option<PathBuf>,
+    mistakes: Vec<Diagnostic>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Starts with the mistakes found so far.
+    pub(super) fn new(
+        source: &'a Source,
+        spec: &'a Spec,
+        data: Option<PathBuf>,
+        mistakes: Vec<Diagnostic>,
+    ) -> Self {
+        Self { source, spec, data, mistakes }
+    }
+
+    /// Checks all stages; returns a plan or every mistake.
+    pub(super) fn resolve<S: StageSet>(
+        mut self,
+        stages: Vec<ConcreteStage<S>>,
+    ) -> Result<Plan<S>, Vec<Diagnostic>> {
+        let names = self.names(&stages);
+        let complete = self.mistakes.is_empty();
+        let mut inputs = Vec::with_capacity(stages.len());
+        for stage in &stages {
+            let mut resolved = Vec::new();
+            for input in stage.stage.as_stage().inputs() {
+                let members = self.follow(stage, &input, &names, complete);
+                self.kinds(stage, &input, &members, &stages);
+                resolved.push(ResolvedInput {
+                    role: input.role,
+                    reference: input.reference,
+                    members,
+                });
+            }
+            let labels = |input: &ResolvedInput| -> Vec<Labels> {
+                input.members.iter().map(|&member| stages[member].labels.clone()).collect()
+            };
+            let families: Vec<_> = resolved.iter().map(labels).collect();
+            self.problems(stage, &families);
+            inputs.push(resolved);
+        }
+        let order = self.order(&stages, &inputs);
+        // A mistake in a template spoils every stage made from it: once is enough.
+        self.mistakes.sort();
+        self.mistakes.dedup_by(|a, b| a.at == b.at && a.message == b.message);
+        if self.mistakes.is_empty() {
+            Ok(self.plan(stages, inputs, &order))
+        } else {
+            Err(self.mistakes)
+        }
+    }
+
+    fn names<S>(&mut self, stages: &[ConcreteStage<S>]) -> BTreeMap<String, StageIndex> {
+        let mut names = BTreeMap::new();
+        for (index, stage) in stages.iter().enumerate() {
+            if let Some(first) = names.insert(stage.name.clone(), index) {
+                let diagnostic =
+                    Diagnostic::new(stage.at, format!("two stages are named `{}`", stage.name))
+                        .label("this one")
+                        .context(stages[first].at, "and this one")
+                        .help("rename one of them");
+                self.mistakes.push(diagnostic);
+            }
+        }
+        names
+    }
+
+    fn problems<S: StageSet>(&mut self, stage: &ConcreteStage<S>, families: &[Vec<Labels>]) {
+        for problem in stage.stage.as_stage().problems(families) {
+            let at = field_value(&stage.text, problem.field).unwrap_or(stage.at);
+            let mut diagnostic = Diagnostic::new(at, problem.message)
+                .label(format!("`{}` of stage `{}`", problem.field, stage.name));
+            diagnostic.help = problem.help;
+            self.mistakes.push(diagnostic);
+        }
+        for file in stage.stage.as_stage().externals().files {
+            if self.outside_file(&file).is_none() {
+                let at = text_place(stage, "files", &file);
+                self.mistakes.push(
+                    Diagnostic::new(at, format!("there is no file `{file}`"))
+                        .label(format!("file of stage `{}`", stage.name))
+                        .help("paths start from the pipeline file's folder, or from `--data`"),
+                );
+            }
+        }
+    }
+
+    fn outside_file(&self, name: &str) -> Option<PathBuf> {
+        let folders = [Some(self.source.folder()), self.data.as_deref()];
+        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.is_file())
+    }
+
+    /// Follows a reference to stage indices; empty after a mistake.
+    fn follow<S>(
+        &mut self,
+        stage: &ConcreteStage<S>,
+        input: &Input,
+        names: &BTreeMap<String, StageIndex>,
+        complete: bool,
+    ) -> Vec<StageIndex> {
+        let wanted = match &input.reference {
+            Reference::One(name) => vec![name.clone()],
+            Reference::Each(pattern) => self.family(pattern),
+        };
+        let mut members = Vec::with_capacity(wanted.len());
+        for name in wanted {
+            match names.get(&name) {
+                Some(index) => members.push(*index),
+                // A stage that could not be parsed is not missing: its own mistake is enough.
+                None if complete || !self.is_declared(&name) => {
+                    let mistake = self.unknown(&name, reference_place(stage, input), names);
+                    let label = format!("input `{}` of stage `{}`", input.role, stage.name);
+                    self.mistakes.push(mistake.label(label));
+                    return Vec::new();
+                }
+                None => {}
+            }
+        }
+        members
+    }
+
+    fn unknown(&self, name: &str, at: Span, names: &BTreeMap<String, StageIndex>) -> Diagnostic {
+        if let Some((_, rest)) = name.split_once('{')
+            && let Some((axis, _)) = rest.split_once('}')
+        {
+            return unknown_axis(self.spec, axis, at);
+        }
+        let valid: Vec<_> = names.keys().map(String::as_str).collect();
+        Diagnostic::new(at, format!("no stage is named `{name}`")).suggest(name, &valid)
+    }
+
+    /// Returns the names that a pattern such as `estimate-{seed}` stands for.
+    fn family(&self, pattern: &str) -> Vec<String> {
+        let mut names = vec![pattern.to_owned()];
+        for axis in &self.spec.axes {
+            let hole = format!("{{{}}}", axis.name);
+            if pattern.contains(&hole) {
+                names = names
+                    .iter()
+                    .flat_map(|name| {
+                        axis.values.iter().map(|(label, _)| name.replace(&hole, label))
+                    })
+                    .collect();
+            }
+        }
+        names
+    }
+
+    fn is_declared(&self, name: &str) -> bool {
+        self.spec.stages.iter().any(|stage| self.family(&stage.name).iter().any(|n| n == name))
+    }
+
+    fn kinds<S: StageSet>(
+        &mut self,
+        stage: &ConcreteStage<S>,
+        input: &Input,
+        members: &[StageIndex],
+        stages: &[ConcreteStage<S>],
+    ) {
+        for &member in members {
+            let producer = &stages[member];
+            let made = producer.stage.as_stage().output();
+            if !input.accepts.is_empty() && !input.accepts.contains(&made.as_str()) {
+                let wanted = input.accepts.join("` or `");
+                let message = format!(
+                    "`{}` makes `{made}`, but input `{}` of `{}` takes `{wanted}`",
+                    producer.name, input.role, stage.name
+                );
+                self.mistakes.push(
+                    Diagnostic::new(reference_place(stage, input), message)
+                        .label(format!("takes `{wanted}`"))
+                        .context(producer.at, format!("makes `{made}`"))
+                        .help(format!("name a stage that makes `{wanted}`")),
+                );
+                return;
+            }
+        }
+    }
+
+    /// Sorts stages so that each comes after its inputs; reports a cycle edge by edge.
+    fn order<S: StageSet>(
+        &mut self,
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<ResolvedInput>],
+    ) -> Vec<StageIndex> {
+        let mut waiting: Vec<usize> =
+            inputs.iter().map(|inputs| inputs.iter().map(|i| i.members.len()).sum()).collect();
+        let mut readers = vec![Vec::new(); stages.len()];
+        for (index, inputs) in inputs.iter().enumerate() {
+            for member in inputs.iter().flat_map(|input| &input.members) {
+                readers[*member].push(index);
+            }
+        }
+        let rank = |index: StageIndex| (stages[index].rank.clone(), index);
+        let mut ready: BTreeSet<_> =
+            (0..stages.len()).filter(|&index| waiting[index] == 0).map(rank).collect();
+        let mut order = Vec::with_capacity(stages.len());
+        while let Some((_, index)) = ready.pop_first() {
+            order.push(index);
+            for &reader in &readers[index] {
+                waiting[reader] -= 1;
+                if waiting[reader] == 0 {
+                    ready.insert(rank(reader));
+                }
+            }
+        }
+        if order.len() < stages.len() {
+            let stuck: Vec<_> = (0..stages.len()).filter(|&index| waiting[index] > 0).collect();
+            self.cycle(stages, inputs, &stuck);
+        }
+        order
+    }
+
+    fn cycle<S: StageSet>(
+        &mut self,
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<ResolvedInput>],
+        stuck: &[StageIndex],
+    ) {
+        // Every stuck stage waits for another stuck one, so walking inputs must come round.
+        let step = |from: StageIndex| {
+            inputs[from].iter().find_map(|input| {
+                let to = input.members.iter().find(|member| stuck.contains(member))?;
+                Some((input, *to))
+            })
+        };
+        let mut walk = vec![stuck[0]];
+        while let Some((_, to)) = walk.last().and_then(|&from| step(from)) {
+            if let Some(start) = walk.iter().position(|&seen| seen == to) {
+                walk.drain(..start);
+                break;
+            }
+            walk.push(to);
+        }
+        let edges: Vec<_> = walk
+            .iter()
+            .filter_map(|&from| {
+                let (input, to) = step(from)?;
+                let place = text_place(&stages[from], &input.role, input.reference.text());
+                Some((place, format!("`{}` waits for `{}`", stages[from].name, stages[to].name)))
+            })
+            .collect();
+        let Some(((first, label), rest)) = edges.split_first() else {
+            return;
+        };
+        let mut diagnostic = Diagnostic::new(*first, "these stages wait for each other")
+            .label(label.clone())
+            .help("break the circle: one of these inputs must come from another stage");
+        diagnostic.context = rest.to_vec();
+        self.mistakes.push(diagnostic);
+    }
+
+    fn plan<S: StageSet>(
+        &self,
+        stages: Vec<ConcreteStage<S>>,
+        inputs: Vec<Vec<ResolvedInput>>,
+        order: &[StageIndex],
+    ) -> Plan<S> {
+        let mut position = vec![0; stages.len()];
+        for (new, &old) in order.iter().enumerate() {
+            position[old] = new;
+        }
+        let mut slots: Vec<_> = stages.into_iter().zip(inputs).map(Some).collect();
+        let mut planned = Vec::with_capacity(order.len());
+        for &old in order {
+            let Some((stage, mut inputs)) = slots[old].take() else {
+                continue;
+            };
+            for member in inputs.iter_mut().flat_map(|input| &mut input.members) {
+                *member = position[*member];
+            }
+            let files = stage.stage.as_stage().externals().files.into_iter();
+            let files =
+                files.filter_map(|file| Some((file_name(&file), self.outside_file(&file)?)));
+            planned.push(PlannedStage {
+                files: files.collect(),
+                limits: self.spec.limits_of(&stage.name),
+                line: self.source.line(stage.at.start),
+                name: stage.name,
+                labels: stage.labels,
+                stage: stage.stage,
+                text: stage.text.text,
+                inputs,
+                readers: Vec::new(),
+            });
+        }
+        for index in 0..planned.len() {
+            let members: Vec<_> =
+                planned[index].inputs.iter().flat_map(|input| input.members.clone()).collect();
+            for member in members {
+                if !planned[member].readers.contains(&index) {
+                    planned[member].readers.push(index);
+                }
+            }
+        }
+        Plan::new(self.spec.name.clone(), planned)
+    }
+}
+
+/// Returns the last part of a path: the name under which a stage sees the file.
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn reference_place<S>(stage: &ConcreteStage<S>, input: &Input) -> Span {
+    text_place(stage, &input.role, input.reference.text())
+}
+
+/// Returns where a stage writes a reference: the string that holds it, in the field of its role.
+fn text_place<S>(stage: &ConcreteStage<S>, role: &str, reference: &str) -> Span {
+    let text = &stage.text.text;
+    let tokens = lexer::tokens(text);
+    let field = role.split(['.', '[']).next().unwrap_or(role);
+    let holder = lexer::fields(&tokens)
+        .into_iter()
+        .find(|found| found.depth == 1 && text[found.name.range()] == *field);
+    let within =
+        |span: Span| holder.is_none_or(|f| f.value.start <= span.start && span.end <= f.value.end);
+    tokens
+        .iter()
+        .find(|token| within(token.span) && token.text(text).trim_matches('"') == reference)
+        .map_or(stage.at, |token| {
+            // The label hole inside the quotes would narrow the place to itself.
+            let whole = stage.text.locate(token.span);
+            let end = stage.text.locate(Span::new(token.span.end - 1, token.span.end)).end;
+            Span::new(whole.start, end.max(whole.end))
+        })
+}
+
+fn field_value(text: &Expanded, name: &str) -> Option<Span> {
+    let tokens = lexer::tokens(&text.text);
+    let fields = lexer::fields(&tokens);
+    let field = fields.iter().find(|field| text.text[field.name.range()] == *name)?;
+    let start = text.locate(field.value);
+    let end = text.locate(Span::new(field.value.end - 1, field.value.end)).end;
+    Some(if end > start.start { Span::new(start.start, end) } else { start })
+}

@@ -1,0 +1,127 @@
+//! The shape of the code itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pcae::engine::diagnostic::Diagnostic;
+use pcae::engine::plan::Plan;
+use pcae::engine::source::Source;
+use pcae::stages::AnyStage;
+
+use crate::sandbox::files;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let read = |path: &PathBuf| {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    files(&root().join(folder))
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+        .map(read)
+        .collect()
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let science = [
+        "cli",
+        "data",
+        "device",
+        "dimension",
+        "geometry",
+        "models",
+        "numerics",
+        "report",
+        "stages",
+        "training",
+    ];
+    let forbidden: [(&str, &[&str]); 8] = [
+        ("src/engine", &science),
+        (
+            "src/numerics",
+            &[
+                "cli",
+                "data",
+                "dimension",
+                "engine",
+                "geometry",
+                "models",
+                "report",
+                "stages",
+                "training",
+            ],
+        ),
+        (
+            "src/data",
+            &["cli", "dimension", "engine", "geometry", "models", "report", "stages", "training"],
+        ),
+        (
+            "src/geometry",
+            &["cli", "data", "dimension", "engine", "models", "report", "stages", "training"],
+        ),
+        ("src/models", &["cli", "dimension", "engine", "report", "stages", "training"]),
+        ("src/training", &["cli", "dimension", "engine", "report", "stages"]),
+        ("src/report", &["cli", "data", "engine", "geometry", "models", "stages", "training"]),
+        ("src/stages", &["cli"]),
+    ];
+    for (folder, modules) in forbidden {
+        for (name, text) in sources(folder) {
+            for module in modules {
+                assert!(!text.contains(&format!("crate::{module}")), "{name} names `{module}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_have_a_purpose_and_a_measure() {
+    for (name, text) in sources("src") {
+        assert!(text.starts_with("//!"), "{name} does not say what it is for");
+        let lines = text.lines().count();
+        assert!(lines <= 450, "{name} has {lines} lines");
+        for word in ["TODO", "FIXME", "XXX", "unimplemented!", "todo!"] {
+            assert!(!text.contains(word), "{name} contains {word}");
+        }
+    }
+}
+
+#[test]
+fn every_example_in_a_stage_is_valid() {
+    let mut count = 0;
+    for (name, text) in sources("src/stages") {
+        let docs: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("//!")).collect();
+        let docs = docs.join("\n");
+        let Some((_, rest)) = docs.split_once("```ron") else {
+            continue;
+        };
+        let example = rest.split("```").next().unwrap();
+        let pipeline = format!(
+            r#"Pipeline(name: "p", axes: {{"model": {{"pcae": 1}}, "seed": [0]}}, stages: {{ {example} }})"#
+        );
+        let source = Source::new(name.as_str(), pipeline);
+        // An example stands alone: what it refers to is elsewhere.
+        let elsewhere = |mistake: &Diagnostic| {
+            mistake.message.starts_with("no stage is named")
+                || mistake.message.starts_with("there is no file")
+        };
+        if let Err(mistakes) = Plan::<AnyStage>::load(&source, None) {
+            let wrong: Vec<_> = mistakes.iter().filter(|mistake| !elsewhere(mistake)).collect();
+            assert!(wrong.is_empty(), "{name}: {wrong:?}");
+        }
+        count += 1;
+    }
+    assert!(count >= 9, "only {count} examples were found");
+}
+
+#[test]
+fn shipped_pipelines_have_no_mistakes() {
+    for path in files(&root().join("pipelines")) {
+        let source = Source::read(&path).unwrap();
+        Plan::<AnyStage>::load(&source, None).unwrap();
+    }
+}
