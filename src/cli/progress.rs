@@ -15,7 +15,7 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 enum Mode {
     Json,
     Plain,
-    Bars(MultiProgress),
+    Bars { all: MultiProgress, overall: ProgressBar },
 }
 
 struct Running {
@@ -38,7 +38,10 @@ impl Display {
         let mode = if json {
             Mode::Json
         } else if io::stderr().is_terminal() {
-            Mode::Bars(MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)))
+            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            let style = "  {bar:24} {pos} of {len} stages, {elapsed} so far";
+            let overall = all.add(ProgressBar::new(total as u64).with_style(bar_style(style)));
+            Mode::Bars { all, overall }
         } else {
             Mode::Plain
         };
@@ -74,8 +77,9 @@ impl Display {
 
     /// Takes the bars away.
     pub(super) fn finish(&mut self) {
-        if let Mode::Bars(bars) = &self.mode {
-            let _ = bars.clear();
+        if let Mode::Bars { all, overall } = &self.mode {
+            overall.finish_and_clear();
+            let _ = all.clear();
         }
     }
 
@@ -110,35 +114,37 @@ impl Display {
 
     fn ended(&mut self, stage: &str, outcome: &Outcome, seconds: f64, message: Option<&str>) {
         self.settled += 1;
+        if let Mode::Bars { overall, .. } = &self.mode {
+            overall.set_position(self.settled as u64);
+        }
         if let Some(bar) = self.running.remove(stage).and_then(|running| running.bar) {
             bar.finish_and_clear();
         }
         let word = match outcome {
-            // Hits are counted, not listed: a rerun of hundreds of stages stays one line.
-            Outcome::Cached => return,
+            // Counted, not listed: a rerun of hundreds of stages stays one line.
+            Outcome::Cached | Outcome::Skipped => return,
             Outcome::Executed => paint(Tone::Good, "done"),
             Outcome::Failed => paint(Tone::Bad, "fail"),
             Outcome::Stopped => paint(Tone::Busy, "stop"),
-            Outcome::Skipped => paint(Tone::Faint, "skip"),
         };
         let place = faint(&format!("[{}/{}]", self.settled, self.total));
-        let time = if *outcome == Outcome::Skipped {
-            String::new()
-        } else {
-            format!("  {}", terminal::duration(seconds))
-        };
+        let time = terminal::duration(seconds);
         let message = message.map_or_else(String::new, |message| format!("  {message}"));
-        self.print(&format!("{word} {place} {stage}{time}{message}"));
+        self.print(&format!("{word} {place} {stage}  {time}{message}"));
     }
 
     fn print(&self, line: &str) {
         match &self.mode {
-            Mode::Bars(bars) => {
-                let _ = bars.println(line);
+            Mode::Bars { all, .. } => {
+                let _ = all.println(line);
             }
             Mode::Json | Mode::Plain => terminal::note(line),
         }
     }
+}
+
+fn bar_style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn faint(text: &str) -> String {
