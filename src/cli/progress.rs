@@ -84,12 +84,11 @@ impl Display {
     }
 
     fn add_bar(&self, stage: &str) -> Option<ProgressBar> {
-        let Mode::Bars(bars) = &self.mode else {
+        let Mode::Bars { all, overall } = &self.mode else {
             return None;
         };
-        let style = ProgressStyle::with_template("  {prefix} {bar:24} {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = bars.add(ProgressBar::new(0).with_style(style));
+        let bar = ProgressBar::new(0).with_style(bar_style("  {prefix} {bar:24} {msg}"));
+        let bar = all.insert_before(overall, bar);
         bar.set_prefix(stage.to_owned());
         bar.tick();
         Some(bar)
