@@ -209,3 +209,38 @@ fn keys_of_real_stages_are_pinned() {
         plan.events().iter().map(|stage| stage["key"].as_str().unwrap()[..8].to_owned()).collect();
     assert_eq!(keys, ["2910fff9", "6ee11229", "6d48889e"]);
 }
+
+#[test]
+fn stages_with_one_key_share_one_execution() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", axes: {"twin": [1, 2, 3, 4, 5, 6, 7, 8], "group": [1, 2, 3, 4, 5]}, stages: {
+            "s-{group}-{twin}": Command(args: ["sh", "-c", "echo $0 > out", Axis(group)], outputs: ["out"]),
+        })"#,
+    );
+    let run = sandbox.run_with(&["-j", "8"]).ok();
+    assert_eq!(run.summary()["executed"], 5);
+    assert_eq!(run.summary()["cached"], 35);
+}
+
+#[test]
+fn families_keep_members_whose_labels_could_be_confused() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", axes: {"a": ["p", "p-q"], "b": ["q-r", "r"]}, stages: {
+            "s-{a}.{b}": Command(args: ["sh", "-c", "echo {a}/{b} > out"], outputs: ["out"]),
+            "all": Command(args: ["sh", "-c", "cat inputs/f/*/*/out > out"], families: {"f": Each("s-{a}.{b}")}, outputs: ["out"]),
+        })"#,
+    );
+    sandbox.run().ok();
+    sandbox.call(&["export", "all", "there"]).ok();
+    assert_eq!(sandbox.read("there/out"), "p/q-r\np/r\np-q/q-r\np-q/r\n");
+}
+
+#[test]
+fn an_odd_environment_does_not_matter() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new(SUMS);
+    let mut command = sandbox.command(&["pipeline.ron"]);
+    command.env("BAD", OsStr::from_bytes(b"\xff"));
+    assert!(command.status().unwrap().success());
+}

@@ -29,6 +29,8 @@ use clap::Parser;
 use args::{CacheCommand, Cli, Command};
 use failure::Failure;
 
+use crate::engine::lifeline;
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -86,7 +88,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Manual) => generate::manual().map(done),
         Some(Command::Stage(args)) => stage::stage(common, &args),
         Some(Command::ReplaceProcess { die_with, args }) => {
-            Err(Failure::stage(crate::engine::lifeline::replace_process(die_with, &args)))
+            let message = lifeline::replace_process(die_with, &args).to_string();
+            Err(Failure { code: lifeline::NOT_STARTED as u8, message })
         }
     }
 }

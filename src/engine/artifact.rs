@@ -89,7 +89,7 @@ impl ArtifactWriter {
 
     /// Returns the path for a file, making its parent folders.
     pub fn path(&self, name: &str) -> Result<PathBuf, ArtifactError> {
-        let path = self.folder.join(plain(name)?);
+        let path = self.folder.join(plain_path(name)?);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ArtifactError::file(name))?;
         }
@@ -203,7 +203,7 @@ impl StoredArtifact {
 }
 
 /// Returns the path if it stays inside its folder.
-fn plain(name: &str) -> Result<&Path, ArtifactError> {
+pub fn plain_path(name: &str) -> Result<&Path, ArtifactError> {
     let path = Path::new(name);
     let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
     if inside && !name.is_empty() { Ok(path) } else { Err(ArtifactError::BadName(name.to_owned())) }

@@ -71,7 +71,13 @@ pub enum Style {
     Colored,
 }
 
-/// Draws all diagnostics in file order, one picture each.
+/// Beyond this many pictures nobody reads on.
+const MOST_DRAWN: usize = 20;
+
+/// A circle of thousands of stages is clear from its first edges.
+const MOST_PLACES: usize = 12;
+
+/// Draws diagnostics in file order, one picture each.
 pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
     let renderer = match style {
         Style::Plain => Renderer::plain(),
@@ -81,13 +87,17 @@ pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String
     let mut sorted: Vec<_> = diagnostics.iter().collect();
     sorted.sort();
     let mut drawing = String::new();
-    for diagnostic in sorted {
+    for diagnostic in sorted.iter().take(MOST_DRAWN) {
         let picture = renderer.render(&[group(source, diagnostic)]);
         let _ = writeln!(drawing, "{picture}\n");
     }
+    let file = source.path().display();
     let _ = match diagnostics.len() {
-        1 => write!(drawing, "1 mistake in {}", source.path().display()),
-        count => write!(drawing, "{count} mistakes in {}", source.path().display()),
+        1 => write!(drawing, "1 mistake in {file}"),
+        count if count > MOST_DRAWN => {
+            write!(drawing, "{count} mistakes in {file}, the first {MOST_DRAWN} are shown")
+        }
+        count => write!(drawing, "{count} mistakes in {file}"),
     };
     drawing
 }
@@ -96,7 +106,7 @@ fn group<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
     let mut snippet = Snippet::source(source.text())
         .path(source.path().display().to_string())
         .annotation(annotation(source, AnnotationKind::Primary, diagnostic.at, &diagnostic.label));
-    for (span, label) in &diagnostic.context {
+    for (span, label) in diagnostic.context.iter().take(MOST_PLACES) {
         snippet = snippet.annotation(annotation(source, AnnotationKind::Context, *span, label));
     }
     let group = Level::ERROR.primary_title(diagnostic.message.as_str()).element(snippet);

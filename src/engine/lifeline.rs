@@ -6,6 +6,9 @@ use std::process;
 
 use rustix::process::getppid;
 
+/// The exit code of a process that was to become another program but could not, as in shells.
+pub const NOT_STARTED: i32 = 127;
+
 /// Becomes another program that dies when its parent does; returns only if that fails.
 pub fn replace_process(parent: u32, args: &[String]) -> io::Error {
     if let Err(error) = die_with(parent) {

@@ -71,12 +71,18 @@ impl<'a> Resolver<'a> {
         let mut names = BTreeMap::new();
         for (index, stage) in stages.iter().enumerate() {
             if let Some(first) = names.insert(stage.name.clone(), index) {
-                let diagnostic =
-                    Diagnostic::new(stage.at, format!("two stages are named `{}`", stage.name))
+                let message = format!("two stages are named `{}`", stage.name);
+                let diagnostic = Diagnostic::new(stage.at, message);
+                self.mistakes.push(if stages[first].at == stage.at {
+                    diagnostic
+                        .label("two combinations of labels give this name")
+                        .help("separate the axes by a sign that no label contains")
+                } else {
+                    diagnostic
                         .label("this one")
                         .context(stages[first].at, "and this one")
-                        .help("rename one of them");
-                self.mistakes.push(diagnostic);
+                        .help("rename one of them")
+                });
             }
         }
         names

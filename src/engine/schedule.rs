@@ -23,7 +23,7 @@ enum State {
     /// Its inputs are not all there, or it has not been looked at.
     Open,
     /// It is to run as soon as there is room.
-    Ready(Box<KeyRecord>, String),
+    Ready { key: StageKey, record: Box<KeyRecord>, why: String },
     /// It runs.
     Running { key: StageKey, since: Instant, needs: Needs },
     /// It ended one way or another.
@@ -170,7 +170,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 return Ok(());
             }
         };
-        self.states[stage] = State::Ready(Box::new(record), why);
+        self.states[stage] = State::Ready { key, record: Box::new(record), why };
         Ok(())
     }
 
@@ -207,25 +207,26 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         if self.draining {
             return;
         }
-        let running = |needs: Option<Needs>, states: &[State]| {
-            let fits = |state: &&State| match state {
-                State::Running { needs: found, .. } => needs.is_none_or(|needs| needs == *found),
-                _ => false,
-            };
-            states.iter().filter(fits).count()
-        };
+        let (mut keys, mut device) = (Vec::new(), 0);
+        for state in &self.states {
+            if let State::Running { key, needs, .. } = state {
+                keys.push(*key);
+                device += usize::from(*needs == Needs::Device);
+            }
+        }
         let ready: Vec<_> = open
             .iter()
-            .copied()
-            .filter(|&stage| matches!(self.states[stage], State::Ready(..)))
+            .filter_map(|&stage| match &self.states[stage] {
+                State::Ready { key, .. } => Some((stage, *key)),
+                _ => None,
+            })
             .collect();
-        let (mut all, mut device) =
-            (running(None, &self.states), running(Some(Needs::Device), &self.states));
-        let side_by_side = (all + ready.len()).min(self.manner.jobs).max(1);
-        for stage in ready {
+        let side_by_side = (keys.len() + ready.len()).min(self.manner.jobs).max(1);
+        for (stage, key) in ready {
             let needs = self.plan.stages()[stage].stage.as_stage().needs();
-            let busy = needs == Needs::Device && device >= self.manner.device_jobs;
-            if all >= self.manner.jobs || busy {
+            let device_is_full = needs == Needs::Device && device >= self.manner.device_jobs;
+            // Two stages of one key: the second takes the first one's result.
+            if keys.len() >= self.manner.jobs || device_is_full || keys.contains(&key) {
                 continue;
             }
             let share = match needs {
@@ -234,7 +235,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             };
             let threads = (self.manner.cores / share.max(1)).max(1);
             self.submit(stage, needs, threads, executor);
-            all += 1;
+            keys.push(key);
             device += usize::from(needs == Needs::Device);
         }
     }
@@ -247,11 +248,11 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         executor: &mut dyn Executor,
     ) {
         let planned = &self.plan.stages()[stage];
-        let State::Ready(record, why) = std::mem::replace(&mut self.states[stage], State::Open)
+        let State::Ready { key, record, why } =
+            std::mem::replace(&mut self.states[stage], State::Open)
         else {
             return;
         };
-        let key = record.key();
         let inputs = planned.inputs.iter().map(|input| {
             let members = input.members.iter().filter_map(|member| {
                 let labels = self.plan.stages()[*member].labels.clone();

@@ -82,7 +82,7 @@ fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<
     if !plain.chars().all(fits) || named.name.is_empty() || named.name.starts_with('.') {
         mistakes.push(
             Diagnostic::new(named.at, format!("`{}` can't be a stage name", named.name))
-                .help("use letters, digits, `-`, `_`, `.` and `{axis}`"),
+                .help("use letters, digits, `-`, `_`, `.`, `+` and `{axis}`"),
         );
     }
     axes

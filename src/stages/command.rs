@@ -14,6 +14,7 @@
 //! declared. What it prints goes to the stage's log.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -24,8 +25,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::artifact::{Artifact, ArtifactError, ArtifactReader, ArtifactWriter};
+use crate::engine::artifact::{
+    Artifact, ArtifactError, ArtifactReader, ArtifactWriter, plain_path,
+};
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::lifeline::NOT_STARTED;
 use crate::engine::stage::{Each, Externals, Input, Kind, Labels, Problem, Stage, StageRef};
 
 /// The artifact kind of a command that declares no other.
@@ -38,10 +42,10 @@ pub struct Command {
     /// The program and its arguments.
     pub args: Vec<String>,
     /// Stages whose files are laid out in `inputs/<name>/`.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub inputs: BTreeMap<String, StageRef<AnyFiles>>,
-    /// Families whose files are laid out in `inputs/<name>/<labels>/`.
-    #[serde(default)]
+    /// Families whose files are laid out in `inputs/<name>/<label>/`, one folder deeper per axis.
+    #[serde(default, skip_serializing)]
     pub families: BTreeMap<String, Each<AnyFiles>>,
     /// Outside files, copied in under their last name.
     #[serde(default, skip_serializing)]
@@ -54,6 +58,10 @@ pub struct Command {
     /// The artifact kind of the outputs, such as `record`, for stages that ask for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yields: Option<String>,
+}
+
+fn has_twins<T: PartialEq>(names: &[T]) -> bool {
+    names.iter().enumerate().any(|(at, name)| names[..at].contains(name))
 }
 
 /// The files of any artifact.
@@ -97,26 +105,35 @@ impl Stage for Command {
 
     fn problems(&self, _families: &[Vec<Labels>]) -> Vec<Problem> {
         let mut found = Vec::new();
-        let mut problem = |field, message: &str, help: &str| {
-            found.push(Problem { field, message: message.to_owned(), help: Some(help.to_owned()) });
+        let mut problem = |field, message: String, help: &str| {
+            found.push(Problem { field, message, help: Some(help.to_owned()) });
         };
         if self.args.is_empty() {
-            problem(
-                "args",
-                "there is no program to run",
-                "name it first: `args: [\"python3\", ..]`",
-            );
+            let help = "name it first: `args: [\"python3\", ..]`";
+            problem("args", "there is no program to run".to_owned(), help);
         }
         if self.outputs.is_empty() {
-            problem(
-                "outputs",
-                "a stage must leave at least one file",
-                "list what the program writes",
-            );
+            let message = "a stage must leave at least one file".to_owned();
+            problem("outputs", message, "list what the program writes");
         }
         let names: Vec<_> = self.files.iter().map(|file| Path::new(file).file_name()).collect();
-        if names.iter().enumerate().any(|(at, name)| names[..at].contains(name)) {
-            problem("files", "two of these files have the same name", "rename one of them");
+        for (field, twice) in [("files", has_twins(&names)), ("outputs", has_twins(&self.outputs))]
+        {
+            if twice {
+                let message = "two of these files have the same name".to_owned();
+                problem(field, message, "rename or delete one of them");
+            }
+        }
+        let names = [
+            ("inputs", self.inputs.keys().collect::<Vec<_>>()),
+            ("families", self.families.keys().collect()),
+            ("outputs", self.outputs.iter().collect()),
+        ];
+        for (field, names) in names {
+            for name in names.into_iter().filter(|name| plain_path(name).is_err()) {
+                let message = format!("`{name}` would lie outside the stage's folder");
+                problem(field, message, "use a plain relative path");
+            }
         }
         found
     }
@@ -145,12 +162,13 @@ impl Command {
             fs::copy(path, folder.join(name))?;
         }
         for (name, stage) in &self.inputs {
-            place(context.load(stage)?, folder.join("inputs").join(name))?;
+            place(&context.load(stage)?, folder.join("inputs").join(name))?;
         }
         for (name, family) in &self.families {
             for (labels, files) in context.load_each(family)? {
-                let member = labels.values().cloned().collect::<Vec<_>>().join("-");
-                place(files, folder.join("inputs").join(name).join(member))?;
+                // A folder per label: joined into one, `a-b` and `c` could meet `a` and `b-c`.
+                let member: PathBuf = labels.values().collect();
+                place(&files, folder.join("inputs").join(name).join(member))?;
             }
         }
         Ok(fs::create_dir_all(folder.join("tmp"))?)
@@ -183,9 +201,9 @@ impl Command {
 }
 
 /// Returns the variables that programs can't do without and that say nothing about the task.
-fn inherited() -> impl Iterator<Item = (String, String)> {
+fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 5] = ["PATH", "HOME", "USER", "LANG", "LC_ALL"];
-    std::env::vars().filter(|(name, _)| KEPT.contains(&name.as_str()))
+    std::env::vars_os().filter(|(name, _)| KEPT.iter().any(|kept| name == kept))
 }
 
 fn wait(mut child: process::Child, context: &RunContext) -> Result<ExitStatus, StageError> {
@@ -204,11 +222,11 @@ fn wait(mut child: process::Child, context: &RunContext) -> Result<ExitStatus, S
             }
         }
         thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
+        pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 
-fn place(files: AnyFiles, folder: PathBuf) -> Result<(), StageError> {
+fn place(files: &AnyFiles, folder: PathBuf) -> Result<(), StageError> {
     fs::create_dir_all(&folder)?;
     Ok(files.write(&mut ArtifactWriter::new(folder))?)
 }
@@ -216,6 +234,7 @@ fn place(files: AnyFiles, folder: PathBuf) -> Result<(), StageError> {
 fn failure(args: &[String], status: ExitStatus) -> String {
     let line = args.join(" ");
     match (status.code(), status.signal()) {
+        (Some(NOT_STARTED), _) => format!("`{}` was not found or can't be started", args[0]),
         (Some(code), _) => format!("`{line}` ended with code {code}"),
         (None, Some(signal)) => format!("`{line}` was killed by signal {signal}"),
         (None, None) => format!("`{line}` did not end well"),

@@ -19,6 +19,7 @@ use crate::report::{FigureSpec, Values};
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Families of records; those with equal labels are joined.
+    #[serde(skip_serializing)]
     pub records: Vec<Each<Values>>,
     /// What is drawn.
     pub picture: FigureSpec,

@@ -24,6 +24,7 @@ use crate::report::{Spread, TableSpec, ValueSpec, Values, tabulate};
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// Families of records; those with equal labels are joined.
+    #[serde(skip_serializing)]
     pub records: Vec<Each<Values>>,
     /// What the table shows.
     pub caption: String,

@@ -143,7 +143,8 @@ def main() -> int:
     before = round(os.getloadavg()[0], 2)
     missed = False
     rows = []
-    print(f"pcae-run plan, median of {given.repeats}; load average {before}, {os.cpu_count()} cores")
+    print(f"pcae-run plan, median of {given.repeats}")
+    print(f"load average {before}, {os.cpu_count()} cores")
     print(f"{'written':<13}{'stages':>8}{'cache':>8}{'median s':>10}{'least s':>10}{'peak MB':>9}")
     with tempfile.TemporaryDirectory(prefix="plan-") as name:
         for number, (way, stages, cached) in enumerate(cases):

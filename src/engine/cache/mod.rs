@@ -11,6 +11,8 @@
 //! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
 //! complete: files are in place and synced before the manifest, the manifest before the index.
 
+#[cfg(test)]
+mod behavior;
 mod claim;
 mod collect;
 mod entry;
@@ -195,7 +197,11 @@ impl Cache {
 
     /// Notes that a pipeline file was run on this cache.
     pub fn remember_pipeline(&self, path: &Path) -> Result<(), CacheError> {
-        Ok(self.index.remember_pipeline(path)?)
+        // Known already: a run that has nothing to do writes nothing.
+        if self.pipelines()?.first().is_none_or(|last| last != path) {
+            self.index.remember_pipeline(path)?;
+        }
+        Ok(())
     }
 
     /// Returns the pipeline files that were run on this cache, the last one first.
