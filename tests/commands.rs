@@ -13,18 +13,18 @@ fn a_plan_says_what_would_run_why_and_how_long() {
       run    number-two  first run
       after  square-two  after number-two
       after  total  after square-one and 1 more
-    no history: Command (5)
+    no history (fewer than 3 runs): Command (5)
     ");
     sandbox.run().ok();
     sandbox.edit(r#""two": "2""#, r#""two": "3""#);
     let plan = sandbox.call(&["pipeline.ron", "-n"]).ok();
-    insta::with_settings!({filters => [(r"[\d.]+ s to [\d.]+ s, disk \+\d+ B", "[time and disk]")]}, {
+    insta::with_settings!({filters => [(r"compute time .* \(", "compute time [..] (")]}, {
         insta::assert_snapshot!(plan.stdout, @r#"
         5 stages: 2 cached, 1 run, 2 follow their inputs
           run    number-two  args[3] "2" -> "3"
           after  square-two  after number-two
           after  total  after square-two
-        compute time [time and disk] (history: 5 runs)
+        compute time [..] (history: 5 runs)
         "#);
     });
     assert_eq!(sandbox.results().len(), 5, "a plan runs nothing");
@@ -132,6 +132,8 @@ fn a_failed_stage_says_what_happened_and_how_to_retry() {
     ] {
         assert!(failed.stderr.contains(line), "no `{line}` in:\n{}", failed.stderr);
     }
+    let stop = sandbox.call(&["pipeline.ron", "-j", "8", "--on-error", "stop"]).fails_with(1);
+    assert!(stop.stderr.contains("stop ["), "the slow one is stopped: {}", stop.stderr);
     let finish = sandbox.call(&["pipeline.ron", "-j", "1"]).fails_with(1);
     assert!(finish.stderr.contains("1 failed, 5 not started"), "{}", finish.stderr);
 }
@@ -204,10 +206,21 @@ fn completions_and_manual_are_generated() {
 }
 
 #[test]
+fn stage_kinds_explain_themselves() {
+    let sandbox = Sandbox::new(SUMS);
+    let all = sandbox.call(&["explain"]).ok();
+    assert_eq!(all.stdout.lines().count(), 9, "{}", all.stdout);
+    let train = sandbox.call(&["explain", "train"]).ok();
+    assert!(train.stdout.contains("batch_size: NonZeroUsize"), "{}", train.stdout);
+    let typo = sandbox.call(&["explain", "Trian"]).fails_with(2);
+    assert!(typo.stderr.contains("did you mean `Train`?"), "{}", typo.stderr);
+}
+
+#[test]
 fn a_closed_pipe_is_not_an_error() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.run().ok();
-    let mut status = sandbox.command(&["status"]);
+    let mut status = sandbox.command(&["status", "pipeline.ron"]);
     let mut child = status.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
@@ -260,4 +273,60 @@ fn an_own_program_can_feed_a_table_whose_cells_can_be_traced() {
     assert!(lines.next().unwrap().contains(" score-a-2  "), "{}", trace.stdout);
     let wrong = sandbox.call(&["trace", "accuracy", "c", "accuracy"]).fails_with(2);
     assert!(wrong.stderr.contains("the table has no row `c`, only `a`, `b`"), "{}", wrong.stderr);
+}
+
+#[test]
+fn the_file_may_stand_before_the_command() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.write(
+        "other.ron",
+        r#"Pipeline(name: "o", stages: {"x": Command(args: ["true"], outputs: ["y"])})"#,
+    );
+    sandbox.run().ok();
+    let before = sandbox.call(&["other.ron", "graph"]).ok();
+    assert_eq!(before.stdout, "[ ] x\n");
+    assert_eq!(sandbox.call(&["graph", "other.ron"]).ok().stdout, before.stdout);
+    let last = sandbox.call(&["graph"]).ok();
+    assert!(last.stdout.contains("number-one"));
+    assert!(last.stderr.starts_with("pipeline: "), "it says which one it took: {}", last.stderr);
+}
+
+#[test]
+fn a_chatty_stage_has_a_time_limit_too() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "images": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 64, seed: 0))), split: Train),
+            "distances": Geodesic(data: "images", neighbors: 5),
+            "train": Train(
+                model: Pcae(latent: 2, network: Conv(channels: [4]), beta: 1.0, gamma: Fixed),
+                data: "images", distances: "distances", length: Epochs(1000000), batch_size: 64,
+                optimizer: Adam(rate: 1e-3), seed: 0,
+            ),
+        })"#,
+    );
+    let failed = sandbox.call(&["pipeline.ron", "--timeout", "1"]).fails_with(1);
+    assert!(
+        failed.stderr.contains("train: stopped after its time limit of 1 s"),
+        "{}",
+        failed.stderr
+    );
+    assert!(failed.stderr.contains("the end of its log"), "{}", failed.stderr);
+}
+
+#[test]
+fn reports_of_an_earlier_run_are_named_when_their_stage_fails() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", axes: {"seed": [0, 1]}, stages: {
+            "score-{seed}": Command(args: ["sh", "-c", "echo '{\"a\": 1}' > record.json"], outputs: ["record.json"], yields: "record"),
+            "t": Table(records: [Each("score-{seed}")], caption: "c", label: "l", rows: ["seed"], values: [Value(field: "a", title: "A")]),
+        })"#,
+    );
+    sandbox.run().ok();
+    sandbox.edit("echo '", "exit 3; echo '");
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    assert!(
+        failed.stderr.contains("still from an earlier run in reports/own: t"),
+        "{}",
+        failed.stderr
+    );
 }

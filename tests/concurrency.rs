@@ -86,9 +86,72 @@ fn collection_lists_first_and_keeps_what_is_reached() {
     let listed = sandbox.call(&["gc", "pipeline.ron"]).ok();
     assert!(listed.stderr.starts_with("3 results, 0 stray files"), "{}", listed.stderr);
     assert_eq!(sandbox.results().len(), 8, "listing deletes nothing");
-    fs::write(sandbox.path().join("cache/objects/00"), "").unwrap_or_default();
+    let stray = sandbox.path().join("cache/objects/00/stray");
+    fs::create_dir_all(stray.parent().unwrap()).unwrap();
+    fs::write(&stray, "left by a killed process").unwrap();
     sandbox.call(&["gc", "--delete"]).ok();
     assert_eq!(sandbox.results().len(), 5);
+    assert!(!stray.exists());
     sandbox.call(&["cache", "verify"]).ok();
     assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}
+
+#[test]
+fn collection_keeps_what_a_repaired_input_would_reach() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    let number = sandbox.call(&["status", "pipeline.ron", "--json"]).ok();
+    assert_eq!(number.events().len(), 5);
+    for object in crate::sandbox::files(&sandbox.path().join("cache/objects")) {
+        if fs::read(&object).unwrap() == b"2\n" {
+            fs::remove_file(object).unwrap();
+        }
+    }
+    sandbox.call(&["gc", "--delete"]).ok();
+    assert_eq!(sandbox.results().len(), 5);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_another_run() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "slow": Command(args: ["sh", "-c", "sleep 5; echo > out"], outputs: ["out"]),
+        })"#,
+    );
+    let mut holder = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(800));
+    let waiting = sandbox.command(&["pipeline.ron"]).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(800));
+    crate::crash::send("-INT", waiting.id().cast_signed());
+    let output = waiting.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("wait slow") && !stderr.contains("memory"), "{stderr}");
+    assert!(holder.try_wait().unwrap().is_none(), "it did not wait for the other to finish");
+    assert!(holder.wait().unwrap().success());
+}
+
+#[test]
+fn runners_can_publish_the_same_report_at_once() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", axes: {"seed": [0, 1]}, stages: {
+            "score-{seed}": Command(args: ["sh", "-c", "echo '{\"a\": 1}' > record.json"], outputs: ["record.json"], yields: "record"),
+            "t": Table(records: [Each("score-{seed}")], caption: "c", label: "l", rows: ["seed"], values: [Value(field: "a", title: "A")]),
+        })"#,
+    );
+    sandbox.run().ok();
+    for round in 0..15 {
+        let reports = format!("reports-{round}");
+        let runners: Vec<_> = (0..4)
+            .map(|_| {
+                let mut command = sandbox.command(&["pipeline.ron", "--reports", &reports]);
+                command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        for runner in runners {
+            let output = runner.wait_with_output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "round {round}: {stderr}");
+        }
+    }
 }

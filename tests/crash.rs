@@ -1,7 +1,8 @@
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pcae::engine::failpoint::POINTS;
 
@@ -99,7 +100,7 @@ fn children(parent: u32) -> Vec<i32> {
     text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
-fn send(signal: &str, process: i32) {
+pub(crate) fn send(signal: &str, process: i32) {
     let _ =
         Command::new("kill").args([signal, &process.to_string()]).stderr(Stdio::null()).status();
 }
@@ -128,29 +129,40 @@ fn fifty_kills_at_any_time_heal_by_themselves() {
 
 #[test]
 fn children_die_with_their_runner() {
-    let sandbox = Sandbox::new(
-        r#"Pipeline(name: "p", stages: {
-            "long": Command(args: ["sleep", "1000"], outputs: ["out"]),
-        })"#,
-    );
-    let mut runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
-    let sleeping = wait_for_grandchild(&runner);
-    runner.kill().unwrap();
-    runner.wait().unwrap();
-    for _ in 0..100 {
-        if !std::path::Path::new(&format!("/proc/{sleeping}")).exists() {
-            return;
+    for kill_stage in [false, true] {
+        let sandbox = Sandbox::new(
+            r#"Pipeline(name: "p", stages: {
+                "long": Command(args: ["sh", "-c", "sleep 1000; true"], outputs: ["out"]),
+            })"#,
+        );
+        let mut runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
+        let sleeping = wait_for_descendant(&runner);
+        if kill_stage {
+            for child in children(runner.id()) {
+                send("-KILL", child);
+            }
+        } else {
+            runner.kill().unwrap();
         }
-        thread::sleep(Duration::from_millis(50));
+        runner.wait().unwrap();
+        let alive = || Path::new(&format!("/proc/{sleeping}")).exists();
+        for _ in 0..100 {
+            if !alive() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(!alive(), "the program's child outlived its runner");
     }
-    panic!("the program outlived its runner");
 }
 
-fn wait_for_grandchild(runner: &Child) -> i32 {
+/// Waits for the program's own child: the sleeper below the stage, its supervisor and the shell.
+fn wait_for_descendant(runner: &Child) -> i32 {
+    let below = |processes: Vec<i32>| -> Vec<i32> {
+        processes.into_iter().flat_map(|process| children(process.unsigned_abs())).collect()
+    };
     for _ in 0..200 {
-        let grandchildren =
-            children(runner.id()).into_iter().flat_map(|child| children(child.unsigned_abs()));
-        if let Some(found) = grandchildren.last() {
+        if let Some(&found) = below(below(below(children(runner.id())))).last() {
             return found;
         }
         thread::sleep(Duration::from_millis(20));
@@ -192,7 +204,10 @@ fn a_second_interrupt_ends_at_once() {
     thread::sleep(Duration::from_millis(500));
     assert!(runner.try_wait().unwrap().is_none(), "the first one waits for the stage");
     send("-INT", runner.id().cast_signed());
+    let asked = Instant::now();
     assert_eq!(runner.wait().unwrap().code(), Some(130));
+    // Not a matter of speed: without the second interrupt the stage has 20 seconds of grace.
+    assert!(asked.elapsed() < Duration::from_secs(10));
 }
 
 fn wait_for_log(sandbox: &Sandbox, count: usize) {
@@ -250,4 +265,12 @@ fn wait_for_progress(runner: &mut Child, mark: &str) {
     assert!(lines.any(|line| line.contains(mark)), "no {mark}");
     // Keep the pipe open: a closed one would be another disturbance.
     thread::spawn(move || lines.for_each(drop));
+}
+
+#[test]
+fn a_training_has_the_same_bytes_with_any_number_of_threads() {
+    let (one, two) = (Sandbox::new(TRAINING), Sandbox::new(TRAINING));
+    one.run_with(&["-j", "1", "--device-jobs", "1"]).ok();
+    two.run_with(&["-j", "4", "--device-jobs", "4"]).ok();
+    assert_eq!(one.results(), two.results());
 }

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::device::DeviceName;
+use crate::engine::select::Choice;
 
 /// Run declared experiment pipelines; compute every result once
 #[derive(Debug, Parser)]
@@ -87,6 +88,18 @@ pub(super) struct RunArgs {
     /// Give up when another process keeps a key longer than this
     #[arg(long, value_name = "SECONDS")]
     pub lock_timeout: Option<u64>,
+}
+
+impl RunArgs {
+    /// Returns which stages are meant.
+    pub(super) fn choice(&self) -> Choice {
+        Choice {
+            only: self.only.clone(),
+            from: self.from.clone(),
+            until: self.until.clone(),
+            force: self.force.clone(),
+        }
+    }
 }
 
 /// What happens to the rest when a stage fails
@@ -183,6 +196,11 @@ pub(super) enum Command {
     },
     /// Test the cache folder, the backend, threads and disk
     Doctor,
+    /// Show what a stage kind does, an example and its fields
+    Explain {
+        /// The kind [default: list all]
+        kind: Option<String>,
+    },
     /// Print a completion script
     Completions {
         /// For this shell
@@ -193,12 +211,12 @@ pub(super) enum Command {
     /// Run one job
     #[command(hide = true)]
     Stage(StageArgs),
-    /// Become another program
+    /// Run a program and end all that it started
     #[command(hide = true)]
-    ReplaceProcess {
-        /// The process to die with
+    Supervise {
+        /// The process whose end is the program's end
         #[arg(long)]
-        die_with: u32,
+        parent: u32,
         /// The program
         #[arg(last = true)]
         args: Vec<String>,

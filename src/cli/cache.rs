@@ -49,7 +49,7 @@ pub(super) fn verify(common: &Common) -> Result<(), Failure> {
         return Ok(());
     }
     for (key, damage) in &damaged {
-        terminal::note(&format!("{}: {damage}", key.short()));
+        terminal::note(&format!("{key}: {damage}"));
     }
     Err(Failure::integrity(format!(
         "{} of {entries} entries are damaged; the next run makes them again",

@@ -122,7 +122,9 @@ fn free_space(cache: &Path) -> Finding {
 
 fn index(common: &Common) -> Finding {
     let cache = open_cache(common).map_err(|failure| failure.message)?;
-    cache.check_index().map_err(said)?;
+    if let Some(damage) = cache.index_damage().map_err(said)? {
+        return Err(damage);
+    }
     let (entries, bytes) = cache.size().map_err(said)?;
     Ok(format!("{}, {}", terminal::count(entries, "result"), terminal::size(bytes)))
 }

@@ -18,7 +18,8 @@ pub(super) fn export(
     file: Option<&Path>,
 ) -> Result<(), Failure> {
     let session = Session::open(common, file)?;
-    let entry = session.entry(stage)?;
+    let standings = session.standings()?;
+    let entry = session.entry(stage, &standings)?;
     for (name, from) in session.cache.reader(&entry.artifact).files() {
         let to = folder.join(name);
         let copied = to

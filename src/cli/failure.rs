@@ -1,7 +1,7 @@
 //! How the program ends when it can't do what was asked.
 
 use crate::engine::cache::CacheError;
-use crate::engine::select::NoSuchStage;
+use crate::engine::select::{NoSuchStage, SelectError};
 use crate::engine::source::SourceError;
 
 /// Exit code: a stage failed.
@@ -22,24 +22,31 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(super) struct Failure {
     /// The exit code.
     pub code: u8,
-    /// One line, or a drawing.
+    /// One line, or a drawing that brings its own heading.
     pub message: String,
+    /// Whether the message is a drawing.
+    pub drawn: bool,
 }
 
 impl Failure {
     /// The user asked for something that can't be.
     pub(super) fn usage(message: impl ToString) -> Self {
-        Self { code: USAGE, message: message.to_string() }
+        Self { code: USAGE, message: message.to_string(), drawn: false }
+    }
+
+    /// The pipeline file has mistakes; the message shows them.
+    pub(super) fn drawing(message: String) -> Self {
+        Self { code: USAGE, message, drawn: true }
     }
 
     /// A stage or its process failed.
     pub(super) fn stage(message: impl ToString) -> Self {
-        Self { code: STAGE_FAILED, message: message.to_string() }
+        Self { code: STAGE_FAILED, message: message.to_string(), drawn: false }
     }
 
     /// The cache is not as it should be.
     pub(super) fn integrity(message: impl ToString) -> Self {
-        Self { code: INTEGRITY, message: message.to_string() }
+        Self { code: INTEGRITY, message: message.to_string(), drawn: false }
     }
 }
 
@@ -48,14 +55,22 @@ impl From<CacheError> for Failure {
         let code = match error {
             CacheError::Waited { .. } | CacheError::InUse => BUSY,
             CacheError::NoOutput => STAGE_FAILED,
+            CacheError::Variable(_) => USAGE,
+            CacheError::Stopped => INTERRUPTED,
             CacheError::File { .. } | CacheError::Index(_) | CacheError::Newer { .. } => INTEGRITY,
         };
-        Self { code, message: error.to_string() }
+        Self { code, message: error.to_string(), drawn: false }
     }
 }
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<SelectError> for Failure {
+    fn from(error: SelectError) -> Self {
         Self::usage(error)
     }
 }

@@ -6,6 +6,7 @@ mod args;
 mod cache;
 mod collect;
 mod doctor;
+mod explain;
 mod export;
 mod failure;
 mod generate;
@@ -29,7 +30,8 @@ use clap::Parser;
 use args::{CacheCommand, Cli, Command};
 use failure::Failure;
 
-use crate::engine::lifeline;
+use crate::engine::select::Choice;
+use crate::engine::supervise::supervise;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -43,7 +45,7 @@ pub fn main() -> ExitCode {
     match dispatch(cli) {
         Ok(code) => code,
         Err(failure) => {
-            terminal::error(&failure.message);
+            terminal::failure(&failure);
             ExitCode::from(failure.code)
         }
     }
@@ -52,44 +54,50 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     let common = &cli.common;
     let done = |()| ExitCode::SUCCESS;
-    match cli.command {
-        None if cli.run.dry_run => plan::plan(common, cli.run.file.as_deref()).map(done),
-        None => run::run(common, &cli.run),
-        Some(Command::Plan(file)) => plan::plan(common, file.file.as_deref()).map(done),
-        Some(Command::Why { stage, file }) => {
-            why::why(common, &stage, file.file.as_deref()).map(done)
+    let Some(command) = cli.command else {
+        return if cli.run.dry_run {
+            plan::plan(common, cli.run.file.as_deref(), &cli.run.choice()).map(done)
+        } else {
+            run::run(common, &cli.run)
+        };
+    };
+    // `pcae-run FILE plan` means the same as `pcae-run plan FILE`.
+    let given = |file: args::File| file.file.or_else(|| cli.run.file.clone());
+    match command {
+        Command::Plan(file) => {
+            plan::plan(common, given(file).as_deref(), &Choice::default()).map(done)
         }
-        Some(Command::Status { check, file }) => {
-            status::status(common, check, file.file.as_deref())
+        Command::Why { stage, file } => why::why(common, &stage, given(file).as_deref()).map(done),
+        Command::Status { check, file } => status::status(common, check, given(file).as_deref()),
+        Command::Graph { dot, mermaid, file } => {
+            let format = graph::Format::of(dot, mermaid);
+            graph::graph(common, format, given(file).as_deref()).map(done)
         }
-        Some(Command::Graph { dot, mermaid, file }) => {
-            graph::graph(common, graph::Format::of(dot, mermaid), file.file.as_deref()).map(done)
+        Command::Log { stage, file } => log::log(common, &stage, given(file).as_deref()).map(done),
+        Command::Export { stage, folder, file } => {
+            export::export(common, &stage, &folder, given(file).as_deref()).map(done)
         }
-        Some(Command::Log { stage, file }) => {
-            log::log(common, &stage, file.file.as_deref()).map(done)
+        Command::Trace { table, row, column, file } => {
+            trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
         }
-        Some(Command::Export { stage, folder, file }) => {
-            export::export(common, &stage, &folder, file.file.as_deref()).map(done)
-        }
-        Some(Command::Trace { table, row, column, file }) => {
-            trace::trace(common, &table, &row, &column, file.file.as_deref()).map(done)
-        }
-        Some(Command::Cache(CacheCommand::Stats)) => cache::stats(common).map(done),
-        Some(Command::Cache(CacheCommand::Verify)) => cache::verify(common).map(done),
-        Some(Command::Cache(CacheCommand::Rebuild)) => cache::rebuild(common).map(done),
-        Some(Command::Gc { files, delete, free }) => {
+        Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
+        Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
+        Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),
+        Command::Gc { files, delete, free } => {
+            let files: Vec<_> = cli.run.file.clone().into_iter().chain(files).collect();
             collect::collect(common, &files, delete, free).map(done)
         }
-        Some(Command::Doctor) => doctor::doctor(common),
-        Some(Command::Completions { shell }) => {
+        Command::Doctor => doctor::doctor(common),
+        Command::Explain { kind } => explain::explain(kind.as_deref()).map(done),
+        Command::Completions { shell } => {
             generate::completions(shell);
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Manual) => generate::manual().map(done),
-        Some(Command::Stage(args)) => stage::stage(common, &args),
-        Some(Command::ReplaceProcess { die_with, args }) => {
-            let message = lifeline::replace_process(die_with, &args).to_string();
-            Err(Failure { code: lifeline::NOT_STARTED as u8, message })
+        Command::Manual => generate::manual().map(done),
+        Command::Stage(args) => stage::stage(common, &args),
+        Command::Supervise { parent, args } => {
+            terminal::json(&supervise(parent, &args).map_err(Failure::stage)?);
+            Ok(ExitCode::SUCCESS)
         }
     }
 }

@@ -41,6 +41,7 @@ impl Display {
             let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             let style = "  {bar:24} {pos} of {len} stages, {elapsed} so far";
             let overall = all.add(ProgressBar::new(total as u64).with_style(bar_style(style)));
+            overall.enable_steady_tick(Duration::from_secs(1));
             Mode::Bars { all, overall }
         } else {
             Mode::Plain
@@ -65,6 +66,10 @@ impl Display {
                     key.short(),
                     faint(&format!("({why})"))
                 ));
+            }
+            Event::StageWaits { stage } => {
+                let word = paint(Tone::Faint, "wait");
+                self.print(&format!("{word} {stage}  {}", faint("(another run computes it)")));
             }
             Event::StageProgress { stage, progress } => self.progress(stage, progress),
             Event::StageEnded { stage, outcome, seconds, message, .. } => {
@@ -95,6 +100,9 @@ impl Display {
     }
 
     fn progress(&mut self, stage: &str, progress: &Progress) {
+        if let Some(message) = &progress.message {
+            self.print(&format!("...  {stage}  {message}"));
+        }
         let Some(running) = self.running.get_mut(stage) else {
             return;
         };
@@ -116,10 +124,13 @@ impl Display {
         if let Mode::Bars { overall, .. } = &self.mode {
             overall.set_position(self.settled as u64);
         }
-        if let Some(bar) = self.running.remove(stage).and_then(|running| running.bar) {
+        let running = self.running.remove(stage);
+        if let Some(bar) = running.as_ref().and_then(|running| running.bar.as_ref()) {
             bar.finish_and_clear();
         }
         let word = match outcome {
+            // Another run, or a stage of the same key, was first.
+            Outcome::Cached if running.is_some() => paint(Tone::Good, "took"),
             // Counted, not listed: a rerun of hundreds of stages stays one line.
             Outcome::Cached | Outcome::Skipped => return,
             Outcome::Executed => paint(Tone::Good, "done"),
@@ -170,8 +181,13 @@ mod tests {
 
     #[test]
     fn time_left_follows_the_pace_since_the_first_report() {
-        let progress =
-            Progress { done: 60, total: 100, unit: "epoch".into(), note: "loss 0.0183".into() };
+        let progress = Progress {
+            done: 60,
+            total: 100,
+            unit: "epoch".into(),
+            note: "loss 0.0183".into(),
+            message: None,
+        };
         let text = describe(&progress, 20, Duration::from_secs(200));
         assert_eq!(text, "epoch 60/100  loss 0.0183  ~3 min 20 s left");
         let start = describe(&progress, 60, Duration::from_secs(1));

@@ -20,6 +20,8 @@ pub(super) struct Published {
     pub written: Vec<String>,
     /// Tables for the terminal.
     pub tables: Vec<String>,
+    /// Reports of an earlier run whose stages have no result now.
+    pub stale: Vec<String>,
 }
 
 /// Brings the reports folder up to date with the results of a run.
@@ -29,7 +31,8 @@ pub(super) fn publish(
     root: &Path,
 ) -> Result<Published, Failure> {
     let folder = root.join(session.plan.name());
-    let mut published = Published { folder, written: Vec::new(), tables: Vec::new() };
+    let mut published =
+        Published { folder, written: Vec::new(), tables: Vec::new(), stale: Vec::new() };
     for (&stage, entry) in &report.entries {
         let planned = &session.plan.stages()[stage];
         if !planned.stage.as_stage().is_report() {
@@ -54,6 +57,14 @@ pub(super) fn publish(
             }
         }
     }
+    for (stage, planned) in session.plan.stages().iter().enumerate() {
+        if planned.stage.as_stage().is_report() && !report.entries.contains_key(&stage) {
+            let file = |format: &&str| published.folder.join(format!("{}.{format}", planned.name));
+            if FORMATS.iter().any(|format| file(format).exists()) {
+                published.stale.push(planned.name.clone());
+            }
+        }
+    }
     Ok(published)
 }
 
@@ -70,7 +81,9 @@ fn update(from: &Path, to: &Path) -> io::Result<bool> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    let temporary = to.with_extension("tmp");
+    // Other runs may publish the same files at the same time.
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = to.with_file_name(format!(".{name}.{}", std::process::id()));
     fs::write(&temporary, bytes)?;
     fs::rename(temporary, to)?;
     Ok(true)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::{Common, OnError, RunArgs};
@@ -23,26 +23,20 @@ use crate::engine::events::Event;
 use crate::engine::executor::Local;
 use crate::engine::run::{self, Manner, RunReport};
 use crate::engine::schedule::Scheduler;
-use crate::engine::select::Choice;
+use crate::engine::supervise::this_program;
 
 /// Runs a pipeline.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     let session = Session::open(common, args.file.as_deref())?;
-    let choice = Choice {
-        only: args.only.clone(),
-        from: args.from.clone(),
-        until: args.until.clone(),
-        force: args.force.clone(),
-    };
-    let selection = choice.select(&session.plan)?;
+    let selection = args.choice().select(&session.plan)?;
     let _in_use = session.cache.hold()?;
     let path = std::path::absolute(session.source.path());
     session.cache.remember_pipeline(&path.unwrap_or_else(|_| session.source.path().to_owned()))?;
 
     let manner = manner(common, args, &session.backend);
     let mut executor =
-        Local::new(std::env::current_exe().map_err(Failure::stage)?, child_arguments(common, args));
+        Local::new(this_program().map_err(Failure::stage)?, child_arguments(common, args));
     let interrupts = count_interrupts()?;
     let mut display = Display::new(common.json, selection.allowed.len());
     let mut emit = |event: Event| display.show(&event);
@@ -50,9 +44,9 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> 
     let mut report = scheduler.run(&mut executor, &|| interrupts.load(Ordering::Relaxed))?;
     report.seconds = began.elapsed().as_secs_f64();
     display.finish();
-    let published = publish::publish(&session, &report, &common.reports)?;
-    summarize(common, args, &session, &report, &published);
-    Ok(ExitCode::from(code(&report)))
+    let published = publish::publish(&session, &report, &common.reports);
+    summarize(common, args, &session, &report, published.as_ref().ok());
+    published.map(|_| ExitCode::from(code(&report)))
 }
 
 fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
@@ -81,6 +75,9 @@ fn child_arguments(common: &Common, args: &RunArgs) -> Vec<String> {
     let cache = std::path::absolute(&common.cache).unwrap_or_else(|_| common.cache.clone());
     let mut arguments =
         vec!["--cache".to_owned(), cache.to_string_lossy().into_owned(), "stage".to_owned()];
+    if common.verify {
+        arguments.push("--verify".to_owned());
+    }
     if let Some(seconds) = args.lock_timeout {
         arguments.extend(["--lock-timeout".to_owned(), seconds.to_string()]);
     }
@@ -90,7 +87,7 @@ fn child_arguments(common: &Common, args: &RunArgs) -> Vec<String> {
 /// Counts Ctrl-C and termination requests instead of dying of them.
 fn count_interrupts() -> Result<Arc<AtomicUsize>, Failure> {
     let count = Arc::new(AtomicUsize::new(0));
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::stage)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::stage)?;
     let counter = Arc::clone(&count);
     thread::spawn(move || {
         for _ in signals.forever() {
@@ -107,7 +104,7 @@ fn code(report: &RunReport) -> u8 {
         INTERRUPTED
     } else if report.failed.is_empty() {
         0
-    } else if report.failed.iter().all(|(_, message)| message.starts_with("waited ")) {
+    } else if report.busy == report.failed.len() {
         BUSY
     } else {
         STAGE_FAILED
@@ -119,7 +116,7 @@ fn summarize(
     args: &RunArgs,
     session: &Session,
     report: &RunReport,
-    published: &publish::Published,
+    published: Option<&publish::Published>,
 ) {
     if common.json {
         terminal::json(&Event::Summary {
@@ -132,15 +129,21 @@ fn summarize(
         });
         return;
     }
-    for table in &published.tables {
+    for table in published.iter().flat_map(|published| &published.tables) {
         terminal::line(table);
     }
     for (stage, message) in &report.failed {
-        explain_failure(session, report, args, stage, message);
+        explain_failure(common, args, session, report, stage, message);
     }
-    if !published.written.is_empty() {
-        let names: Vec<_> = published.written.iter().map(String::as_str).collect();
-        terminal::note(&format!("wrote {}: {}", published.folder.display(), names.join(", ")));
+    if let Some(published) = published {
+        let folder = published.folder.display();
+        if !published.written.is_empty() {
+            terminal::note(&format!("wrote {folder}: {}", published.written.join(", ")));
+        }
+        if !published.stale.is_empty() {
+            let names = published.stale.join(", ");
+            terminal::note(&format!("still from an earlier run in {folder}: {names}"));
+        }
     }
     terminal::note(&last_line(report));
 }
@@ -169,26 +172,50 @@ fn last_line(report: &RunReport) -> String {
 }
 
 fn explain_failure(
+    common: &Common,
+    args: &RunArgs,
     session: &Session,
     report: &RunReport,
-    args: &RunArgs,
     stage: &str,
     message: &str,
 ) {
     const LINES: usize = 10;
     terminal::note(&format!("{} {stage}: {message}", paint(Tone::Bad, "failed:")));
-    if let Some(key) = report.keys.get(stage) {
-        let path = session.cache.log_path(key);
-        let tail = tail(&path, LINES);
-        if !tail.is_empty() {
-            terminal::note(&format!("  the end of its log ({}):", path.display()));
-            for line in &tail {
-                terminal::note(&format!("    {line}"));
-            }
+    // A stage that never started has no log, and trying it alone again would not help.
+    let Some(key) = report.keys.get(stage) else {
+        return;
+    };
+    let path = session.cache.log_path(key);
+    let tail = tail(&path, LINES);
+    if !tail.is_empty() {
+        terminal::note(&format!("  the end of its log ({}):", path.display()));
+        for line in &tail {
+            terminal::note(&format!("    {line}"));
         }
     }
     let file = args.file.as_deref().unwrap_or_else(|| session.source.path());
-    terminal::note(&format!("  retry only it: pcae-run {} --only {stage}", file.display()));
+    let retry = retry_command(common, file, stage);
+    terminal::note(&format!("  retry only it: {retry}"));
+}
+
+/// Returns the command that runs one stage again as it ran now.
+fn retry_command(common: &Common, file: &Path, stage: &str) -> String {
+    let quoted = |text: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:=,".contains(c);
+        if text.chars().all(plain) { text.to_owned() } else { format!("'{text}'") }
+    };
+    let path = |path: &Path| quoted(&path.to_string_lossy());
+    let mut command = format!("pcae-run {} --only {}", path(file), quoted(stage));
+    if common.cache != Path::new("cache") {
+        command = format!("{command} --cache {}", path(&common.cache));
+    }
+    if let Some(data) = &common.data {
+        command = format!("{command} --data {}", path(data));
+    }
+    if common.device != DeviceName::default() {
+        command = format!("{command} --device {}", common.device);
+    }
+    command
 }
 
 /// Returns the last lines of a file.

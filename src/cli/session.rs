@@ -37,7 +37,9 @@ impl Session {
         let path = if let Some(path) = file {
             path.to_owned()
         } else {
-            last_pipeline(cache.insert(open_cache(common)?))?
+            let path = last_pipeline(cache.insert(open_cache(common)?))?;
+            terminal::note(&format!("pipeline: {}", path.display()));
+            path
         };
         let source = Source::read(&path)?;
         let plan = load_plan(&source, common)?;
@@ -69,10 +71,14 @@ impl Session {
     }
 
     /// Returns the cached result of a stage.
-    pub(super) fn entry(&self, name: &str) -> Result<Entry, Failure> {
+    pub(super) fn entry<'a>(
+        &self,
+        name: &str,
+        standings: &'a [Standing],
+    ) -> Result<&'a Entry, Failure> {
         let stage = self.stage(name)?;
-        match self.standings()?.swap_remove(stage) {
-            Standing::Cached(entry) => Ok(*entry),
+        match &standings[stage] {
+            Standing::Cached(entry) => Ok(entry),
             _ => Err(Failure::usage(format!(
                 "`{}` has no cached result: run `pcae-run {} --until {}`",
                 self.plan.stages()[stage].name,
@@ -86,7 +92,7 @@ impl Session {
 /// Parses a pipeline file, or draws its mistakes.
 pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStage>, Failure> {
     Plan::load(source, common.data.as_deref())
-        .map_err(|mistakes| Failure::usage(draw(source, &mistakes, terminal::style())))
+        .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
 }
 
 /// Opens the cache folder.

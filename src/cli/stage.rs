@@ -6,30 +6,29 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{Common, StageArgs};
 use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
 use super::session::open_cache;
-use crate::engine::executor::ChildLine;
-use crate::engine::job::{Conditions, Ending, Job};
-use crate::engine::lifeline;
+use crate::engine::job::{Conditions, Ending, Job, JobLine};
+use crate::engine::supervise;
 use crate::stages::AnyStage;
 
 /// Performs one job; whatever happens, the last line says how it ended.
 pub(super) fn stage(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
     perform(common, args).inspect_err(|failure| {
         let message = failure.message.clone();
-        say(&ChildLine::Ended(Ending::Failed { message, lasting: true }));
+        say(&JobLine::Ended(Ending::Failed { message, lasting: true }));
     })
 }
 
 fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
     if let Some(parent) = args.die_with {
-        lifeline::die_with(parent).map_err(Failure::stage)?;
+        supervise::die_with(parent).map_err(Failure::stage)?;
     }
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::stage)?;
     }
     let cache = open_cache(common)?;
@@ -43,20 +42,20 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
             _ => None,
         },
         stop,
-        report: Box::new(|progress| say(&ChildLine::Progress(progress))),
+        tell: Box::new(|line| say(&line)),
     };
     let ending = job.perform::<AnyStage>(&cache, conditions);
     let code = match &ending {
         Ending::Executed(_) | Ending::Cached(_) => 0,
         Ending::Stopped => INTERRUPTED,
-        Ending::Failed { message, .. } if message.starts_with("waited ") => BUSY,
+        Ending::Busy(_) => BUSY,
         Ending::Failed { .. } => STAGE_FAILED,
     };
-    say(&ChildLine::Ended(ending));
+    say(&JobLine::Ended(ending));
     Ok(ExitCode::from(code))
 }
 
-fn say(line: &ChildLine) {
+fn say(line: &JobLine) {
     let mut output = io::stdout().lock();
     let _ = serde_json::to_writer(&mut output, line);
     let _ = output.write_all(b"\n");

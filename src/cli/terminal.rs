@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::failure::Failure;
 use crate::engine::diagnostic::Style;
 
 /// Prints a line of data; a closed pipe is not an error.
@@ -22,13 +23,12 @@ pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints an error.
-pub(super) fn error(text: &str) {
-    // A drawing brings its own `error:`.
-    if text.contains("error:") || text.contains("\u{1b}[") {
-        note(text);
+/// Prints why the program could not do what was asked.
+pub(super) fn failure(failure: &Failure) {
+    if failure.drawn {
+        note(&failure.message);
     } else {
-        note(&format!("{} {text}", paint(Tone::Bad, "error:")));
+        note(&format!("{} {}", paint(Tone::Bad, "error:"), failure.message));
     }
 }
 

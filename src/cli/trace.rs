@@ -23,7 +23,8 @@ pub(super) fn trace(
 ) -> Result<(), Failure> {
     let session = Session::open(common, file)?;
     let stage = session.stage(table)?;
-    let entry = session.entry(table)?;
+    let standings = session.standings()?;
+    let entry = session.entry(table, &standings)?;
     if entry.artifact.kind != "table" {
         let kind = &entry.artifact.kind;
         return Err(Failure::usage(format!("`{table}` is a {kind}, not a table")));
@@ -31,7 +32,6 @@ pub(super) fn trace(
     let content =
         Table::read(&session.cache.reader(&entry.artifact)).map_err(Failure::integrity)?;
     let (cell, digits) = find(&content, row, column)?;
-    let standings = session.standings()?;
     let members: Vec<_> = session.plan.stages()[stage]
         .inputs
         .iter()

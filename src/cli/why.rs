@@ -13,6 +13,9 @@ use crate::engine::cache::Entry;
 use crate::engine::clock;
 use crate::engine::key::KeyRecord;
 
+/// How many earlier results of the kind are compared.
+const LOOKED_AT: usize = 1000;
+
 /// Explains a stage.
 pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(), Failure> {
     let session = Session::open(common, file)?;
@@ -40,7 +43,7 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
             return Ok(());
         }
     };
-    let closest = session.cache.closest(&planned.name, &record)?;
+    let closest = session.cache.closest(&planned.name, &record, LOOKED_AT)?;
     if common.json {
         print_json(&planned.name, state, &record, closest.as_ref());
     } else {

@@ -38,7 +38,7 @@ pub enum ArtifactError {
         present: Vec<String>,
     },
     /// A file holds something else than its kind promises.
-    #[error("{name} is damaged or of another kind: {reason}")]
+    #[error("{name} is not what it should be: {reason}")]
     Malformed {
         /// The file's name inside the artifact.
         name: String,
@@ -105,6 +105,12 @@ impl ArtifactWriter {
     /// Writes a whole file.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
         fs::write(self.path(name)?, bytes).map_err(ArtifactError::file(name))
+    }
+
+    /// Returns a reader for files that have been written.
+    pub fn reader(&self, names: &[&str]) -> Result<ArtifactReader, ArtifactError> {
+        let files = names.iter().map(|name| Ok(((*name).to_owned(), self.path(name)?)));
+        files.collect::<Result<_, _>>().map(ArtifactReader::new)
     }
 
     /// Writes a value as indented JSON.

@@ -27,6 +27,11 @@ pub enum Standing {
     },
 }
 
+/// Returns the part of a key record that a stage itself decides: kind, version, settings.
+pub fn bare_record<S: StageSet>(stage: &S) -> KeyRecord {
+    KeyRecord::new(stage.as_stage().kind(), settings(stage))
+}
+
 /// Returns the key record of a stage whose inputs are known.
 pub fn record<S: StageSet>(
     planned: &PlannedStage<S>,
@@ -36,7 +41,7 @@ pub fn record<S: StageSet>(
     backend: &str,
 ) -> Result<KeyRecord, CacheError> {
     let stage = planned.stage.as_stage();
-    let mut record = KeyRecord::new(stage.kind(), settings(&planned.stage));
+    let mut record = bare_record(&planned.stage);
     for input in &planned.inputs {
         let digests = input.members.iter().filter_map(|&member| {
             let labels = plan.stages()[member].labels.clone();
@@ -53,8 +58,12 @@ pub fn record<S: StageSet>(
         record.files.insert(name.clone(), cache.digest_of_file(path)?);
     }
     for name in stage.externals().variables {
-        #[expect(clippy::disallowed_methods, reason = "declared by the stage and put into its key")]
-        let value = std::env::var(&name).ok();
+        let value = std::env::var_os(&name);
+        let value = match value.map(std::ffi::OsString::into_string) {
+            Some(Ok(value)) => Some(value),
+            Some(Err(_)) => return Err(CacheError::Variable(name)),
+            None => None,
+        };
         record.variables.insert(name, value);
     }
     if stage.needs() == Needs::Device {
@@ -64,7 +73,7 @@ pub fn record<S: StageSet>(
 }
 
 /// Returns a stage's settings; the kind's own name around them is dropped.
-fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
+pub(super) fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
     match serde_json::to_value(stage) {
         Ok(serde_json::Value::Object(map)) if map.len() == 1 => {
             map.into_iter().next().map(|(_, inner)| inner).unwrap_or_default()
@@ -100,10 +109,10 @@ pub fn assess<S: StageSet>(
         standings.push(match cache.lookup(&record.key())? {
             Lookup::Hit(entry) => Standing::Cached(entry),
             Lookup::Miss => {
-                let why = why(plan.name(), &planned.name, &record, cache)?;
+                let why = why(plan, standings.len(), &record, cache)?;
                 Standing::Stale { record: Box::new(record), why }
             }
-            Lookup::Damaged(damage) => {
+            Lookup::Damaged(_, damage) => {
                 notes.push(damaged_note(&planned.name, &damage));
                 let why = "its cached result is damaged".to_owned();
                 Standing::Stale { record: Box::new(record), why }
@@ -119,20 +128,60 @@ pub fn damaged_note(stage: &str, damage: &str) -> String {
 }
 
 /// Returns in a few words why a stage has no cached result.
-pub fn why(
-    pipeline: &str,
-    stage: &str,
+pub fn why<S>(
+    plan: &Plan<S>,
+    stage: StageIndex,
     record: &KeyRecord,
     cache: &Cache,
 ) -> Result<String, CacheError> {
-    const SHOWN: usize = 3;
-    let Some(earlier) = cache.closest_of_stage(pipeline, stage, record)? else {
-        return Ok("first run".to_owned());
-    };
-    let differences = record.differences(&earlier.record);
-    let mut lines: Vec<_> = differences.iter().take(SHOWN).map(Difference::line).collect();
-    if differences.len() > SHOWN {
-        lines.push(format!("and {} more", differences.len() - SHOWN));
+    const NEAR: usize = 2;
+    let planned = &plan.stages()[stage];
+    if let Some(earlier) = cache.closest_of_stage(plan.name(), &planned.name, record)? {
+        return Ok(brief(plan, planned, &record.differences(&earlier.record)));
     }
-    Ok(lines.join(", "))
+    // Perhaps the stage had another name.
+    let like = cache.closest(&planned.name, record, NEIGHBORS)?;
+    Ok(match like.map(|entry| (record.differences(&entry.record), entry.run.stage)) {
+        Some((differences, name)) if differences.len() <= NEAR => {
+            format!("first run; like `{name}` but {}", brief(plan, planned, &differences))
+        }
+        _ => "first run".to_owned(),
+    })
+}
+
+/// Earlier results looked at for a stage whose name is new.
+const NEIGHBORS: usize = 50;
+
+/// Returns differences in one short line: values as they are, inputs by the stages behind them.
+fn brief<S>(plan: &Plan<S>, planned: &PlannedStage<S>, differences: &[Difference]) -> String {
+    const SHOWN: usize = 3;
+    let mut parts: Vec<_> = differences
+        .iter()
+        .filter(|difference| !difference.is_input())
+        .map(Difference::line)
+        .collect();
+    for input in &planned.inputs {
+        let place = format!("input {}", input.role);
+        let mine = |difference: &&Difference| {
+            let rest = difference.component.strip_prefix(&place);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("[axis "))
+        };
+        let changed = differences.iter().filter(mine).count();
+        let role = &input.role;
+        match input.members[..] {
+            _ if changed == 0 => {}
+            [only] => parts.push(format!("{role} changed ({})", plan.stages()[only].name)),
+            _ => parts.push(format!("{role}: {changed} of {} changed", input.members.len())),
+        }
+        if differences.iter().any(|difference| difference.component == format!("order of {place}"))
+        {
+            parts.push(format!("{role}: another order"));
+        }
+    }
+    let more = parts.len().saturating_sub(SHOWN);
+    parts.truncate(SHOWN);
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    parts.join(", ")
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::artifact::{Artifact, ArtifactReader, ArtifactWriter};
+use super::digest::ContentDigest;
 use super::events::Progress;
 use super::stage::{Each, Labels, StageRef};
 
@@ -42,7 +45,7 @@ pub struct RunContext {
     pub(super) state: PathBuf,
     pub(super) scratch: PathBuf,
     pub(super) device: String,
-    pub(super) files: BTreeMap<String, PathBuf>,
+    pub(super) files: BTreeMap<String, (PathBuf, ContentDigest)>,
     pub(super) variables: BTreeMap<String, Option<String>>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) report: Box<dyn FnMut(Progress)>,
@@ -92,9 +95,18 @@ impl RunContext {
         &self.device
     }
 
-    /// Returns the declared outside files by file name.
-    pub fn files(&self) -> &BTreeMap<String, PathBuf> {
-        &self.files
+    /// Copies the declared outside files into a folder; the copies are what the key says.
+    pub fn copy_files(&self, folder: &Path) -> Result<(), StageError> {
+        for (name, (path, digest)) in &self.files {
+            let copy = folder.join(name);
+            fs::copy(path, &copy)?;
+            if ContentDigest::of_file(&copy)? != *digest {
+                return Err(
+                    format!("`{}` changed while the stage ran: run again", path.display()).into()
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Returns the declared environment variables; absent ones are `None`.
@@ -110,6 +122,11 @@ impl RunContext {
     /// Tells the person watching how far the stage is.
     pub fn progress(&mut self, progress: Progress) {
         (self.report)(progress);
+    }
+
+    /// Writes a line into the stage's log, which is this process's standard error.
+    pub fn log(&self, line: &str) {
+        let _ = writeln!(io::stderr(), "{line}");
     }
 
     fn members(&self, reference: &str) -> Result<&[Member], StageError> {

@@ -15,6 +15,9 @@ pub struct Progress {
     pub unit: String,
     /// A word on the state, such as `loss 0.0183`.
     pub note: String,
+    /// Something worth a line of its own, such as that a training goes on where it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// How a stage ended.
@@ -52,6 +55,11 @@ pub enum Event {
         key: StageKey,
         /// Why it was not taken from the cache.
         why: String,
+    },
+    /// A stage waits for another run that computes the same key.
+    StageWaits {
+        /// Its name.
+        stage: String,
     },
     /// A stage tells how far it is.
     StageProgress {

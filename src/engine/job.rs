@@ -4,6 +4,7 @@
 //! compute the same key at once; the second takes the first one's result.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::artifact::{ArtifactWriter, StoredArtifact};
-use super::cache::{Cache, CacheError, Claim, Claimed, Entry, Reuse, RunRecord};
+use super::assess;
+use super::cache::{Cache, CacheError, Claim, Claimed, Entry, Patience, Reuse, RunRecord};
 use super::clock;
 use super::context::{Member, RunContext, StageError};
 use super::digest::{ContentDigest, StageKey};
@@ -22,6 +24,7 @@ use super::failpoint;
 use super::key::KeyRecord;
 use super::spec::dialect;
 use super::stage::{Labels, StageSet};
+use super::supervise::peak_memory;
 
 /// The artifacts behind one reference.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,6 +58,20 @@ pub struct Job {
     pub force: bool,
 }
 
+/// What a performer tells while a job goes on; a child process prints one of these per line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobLine {
+    /// Another process computes the key; this one waits for it.
+    Waits,
+    /// The key is claimed, the work begins.
+    Begins,
+    /// How far the stage is.
+    Progress(Progress),
+    /// How the job ended.
+    Ended(Ending),
+}
+
 /// How a performer runs a job; nothing here changes results.
 pub struct Conditions {
     /// Threads the stage may use.
@@ -65,8 +82,8 @@ pub struct Conditions {
     pub log: Option<(PathBuf, PathBuf)>,
     /// Set when the stage should save its state and stop.
     pub stop: Arc<AtomicBool>,
-    /// Takes the stage's progress.
-    pub report: Box<dyn FnMut(Progress)>,
+    /// Takes what there is to tell.
+    pub tell: Box<dyn FnMut(JobLine)>,
 }
 
 /// How a job ended.
@@ -79,11 +96,13 @@ pub enum Ending {
     Cached(Box<Entry>),
     /// It saved its state and stopped.
     Stopped,
+    /// Another process kept the key for too long.
+    Busy(String),
     /// It failed.
     Failed {
         /// What happened, in one line.
         message: String,
-        /// Whether another try could help.
+        /// Whether it would fail again in the same way.
         lasting: bool,
     },
 }
@@ -115,33 +134,55 @@ impl Job {
     }
 
     /// Runs the job.
-    pub fn perform<S: StageSet>(self, cache: &Cache, conditions: Conditions) -> Ending {
+    pub fn perform<S: StageSet>(self, cache: &Cache, mut conditions: Conditions) -> Ending {
+        let stage = match self.stage::<S>() {
+            Ok(stage) => stage,
+            Err(message) => return Ending::Failed { message, lasting: true },
+        };
         let reuse = if self.force { Reuse::Refused } else { Reuse::Allowed };
-        match cache.claim(&self.key, reuse, conditions.longest_wait) {
+        let stop = Arc::clone(&conditions.stop);
+        let patience = Patience {
+            longest: conditions.longest_wait,
+            stop: &stop,
+            on_wait: &mut || (conditions.tell)(JobLine::Waits),
+        };
+        match cache.claim(&self.key, reuse, patience) {
             Ok(Claimed::Hit(entry)) => Ending::Cached(entry),
             Ok(Claimed::Mine(claim)) => {
                 if let Some((so_far, name)) = &conditions.log {
                     let _ = fs::rename(so_far, name);
                 }
-                self.compute::<S>(cache, claim, conditions)
+                (conditions.tell)(JobLine::Begins);
+                self.compute(&stage, cache, claim, conditions)
             }
-            Err(error @ CacheError::Waited { .. }) => {
-                Ending::Failed { message: error.to_string(), lasting: true }
-            }
+            Err(CacheError::Stopped) => Ending::Stopped,
+            Err(error @ CacheError::Waited { .. }) => Ending::Busy(error.to_string()),
             Err(error) => Ending::failed(error),
+        }
+    }
+
+    /// Parses the stage and makes sure that this program means the same by it as the one that
+    /// wrote the job: the key must never name another version's bytes.
+    fn stage<S: StageSet>(&self) -> Result<S, String> {
+        let stage: S = dialect().from_str(&self.text).map_err(|error| error.to_string())?;
+        let kind = stage.as_stage().kind();
+        let same = kind.name == self.record.kind
+            && kind.version == self.record.version
+            && assess::settings(&stage) == self.record.settings;
+        if same {
+            Ok(stage)
+        } else {
+            Err("this stage was planned by another version of pcae-run: run again".to_owned())
         }
     }
 
     fn compute<S: StageSet>(
         self,
+        stage: &S,
         cache: &Cache,
         claim: Claim<'_>,
         conditions: Conditions,
     ) -> Ending {
-        let stage: S = match dialect().from_str(&self.text) {
-            Ok(stage) => stage,
-            Err(error) => return Ending::failed(error),
-        };
         if let Some(file) = self.changed_file() {
             return Ending::failed(format!("`{file}` changed before the stage began: run again"));
         }
@@ -180,7 +221,7 @@ impl Job {
         }
     }
 
-    fn context(&self, cache: &Cache, claim: &Claim<'_>, conditions: Conditions) -> RunContext {
+    fn context(&self, cache: &Cache, claim: &Claim<'_>, mut conditions: Conditions) -> RunContext {
         let inputs = self.inputs.iter().map(|input| {
             let members = input.members.iter().map(|(labels, artifact)| Member {
                 labels: labels.clone(),
@@ -188,16 +229,20 @@ impl Job {
             });
             (input.reference.clone(), members.collect())
         });
+        let files = self.files.iter().filter_map(|(name, path)| {
+            let digest = self.record.files.get(name)?;
+            Some((name.clone(), (path.clone(), *digest)))
+        });
         RunContext {
             inputs: inputs.collect(),
             writer: ArtifactWriter::new(claim.output_folder()),
             state: claim.state_folder(),
             scratch: claim.scratch_folder(),
             device: self.device.clone(),
-            files: self.files.clone(),
+            files: files.collect(),
             variables: self.record.variables.clone(),
             stop: conditions.stop,
-            report: conditions.report,
+            report: Box::new(move |progress| (conditions.tell)(JobLine::Progress(progress))),
         }
     }
 
@@ -217,7 +262,7 @@ fn is_full(folder: &Path) -> bool {
 }
 
 /// Returns an error with its causes, on one line.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -228,11 +273,4 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         cause = inner.source();
     }
     text
-}
-
-/// Returns the largest resident memory of a process in bytes.
-pub fn peak_memory(process: &str) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
 }

@@ -83,6 +83,13 @@ impl KeyRecord {
         StageKey::of_hash(encoder.finish())
     }
 
+    /// Returns whether two records differ in nothing but device and environment.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let bare =
+            |record: &Self| Self { backend: None, variables: BTreeMap::new(), ..record.clone() };
+        bare(self) == bare(other)
+    }
+
     /// Returns every component with its value as text.
     pub fn components(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
@@ -92,24 +99,27 @@ impl KeyRecord {
         for (role, input) in &self.inputs {
             match input {
                 InputRecord::One(digest) => {
-                    found.insert(format!("input {role}"), digest.short());
+                    found.insert(format!("input {role}"), digest.to_string());
                 }
                 InputRecord::Each(members) => {
                     for (labels, digest) in members {
-                        found.insert(format!("input {role}[{}]", place(labels)), digest.short());
+                        found.insert(
+                            format!("input {role}[axis {}]", place(labels)),
+                            digest.to_string(),
+                        );
                     }
                 }
             }
         }
         for (name, digest) in &self.files {
-            found.insert(format!("file {name}"), digest.short());
+            found.insert(format!("file {name}"), digest.to_string());
         }
         for (name, value) in &self.variables {
             let value = value.as_ref().map_or("(absent)".to_owned(), |value| format!("{value:?}"));
             found.insert(format!("variable {name}"), value);
         }
         if let Some(backend) = &self.backend {
-            found.insert("backend".to_owned(), backend.clone());
+            found.insert("compute backend".to_owned(), backend.clone());
         }
         found
     }
@@ -120,9 +130,16 @@ impl KeyRecord {
         let mut names: Vec<_> = old.keys().chain(new.keys()).collect();
         names.sort();
         names.dedup();
+        // An empty list or map that gained elements is not a change of its own.
+        let filled = |name: &String, other: &BTreeMap<String, String>| {
+            other.keys().any(|key| {
+                key.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(['[', '.']))
+            })
+        };
         let mut found: Vec<_> = names
             .into_iter()
             .filter(|name| old.get(*name) != new.get(*name))
+            .filter(|name| !filled(name, if old.contains_key(*name) { &new } else { &old }))
             .map(|name| Difference {
                 component: name.clone(),
                 old: old.get(name).cloned(),
@@ -143,9 +160,21 @@ impl KeyRecord {
 }
 
 impl Difference {
+    /// Returns whether it is about an input's content or order.
+    pub fn is_input(&self) -> bool {
+        self.component.starts_with("input ") || self.component.starts_with("order of input ")
+    }
+
     /// Returns the change in one line, such as `epochs 20 -> 40`.
     pub fn line(&self) -> String {
-        let value = |side: &Option<String>| side.clone().unwrap_or_else(|| "(none)".to_owned());
+        const DIGEST: usize = 64;
+        let value = |side: &Option<String>| match side {
+            None => "(none)".to_owned(),
+            Some(text) if text.len() == DIGEST && text.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                text[..8].to_owned()
+            }
+            Some(text) => text.clone(),
+        };
         format!("{} {} -> {}", self.component, value(&self.old), value(&self.new))
     }
 }

@@ -18,7 +18,6 @@ pub mod failpoint;
 pub mod job;
 pub mod key;
 pub mod lexer;
-pub mod lifeline;
 pub mod parse_error;
 pub mod plan;
 mod resolve;
@@ -28,6 +27,7 @@ pub mod select;
 pub mod source;
 pub mod spec;
 pub mod stage;
+pub mod supervise;
 pub mod sweep;
 pub mod template;
 

@@ -16,10 +16,32 @@ pub fn place(text: &str, error: &SpannedError) -> Span {
         return span;
     }
     // These point behind the value or at its last character: take the whole of it.
+    token_at(text, span).map_or(span, |token| token.span)
+}
+
+/// Returns the value that a place is in or touches, if there is one.
+fn token_at(text: &str, place: Span) -> Option<Token> {
     let tokens = lexer::tokens(text);
-    let holds = |token: &&Token| token.span.start <= span.start && span.start <= token.span.end;
-    let value = tokens.iter().filter(|token| !matches!(token.kind, TokenKind::Mark(_)));
-    value.clone().find(holds).map_or(span, |token| token.span)
+    let holds = |token: &&Token| token.span.start <= place.start && place.start <= token.span.end;
+    let value = |token: &&Token| !matches!(token.kind, TokenKind::Mark(_));
+    tokens.iter().filter(value).find(holds).copied()
+}
+
+/// Explains a value that the parser stopped in the middle of.
+fn expected_comma(text: &str, error: &SpannedError, locate: impl Fn(Span) -> Span) -> Diagnostic {
+    let at = place(text, error);
+    if let Some(found) = token_at(text, at).filter(|token| token.span.start < at.start) {
+        let word = found.text(text);
+        if word.parse::<f64>().is_ok() {
+            let message = format!("expected a whole number, found `{word}`");
+            return Diagnostic::new(locate(found.span), message);
+        }
+        if word.contains('-') {
+            return Diagnostic::new(locate(found.span), format!("`{word}` is not a value"))
+                .help(format!("put names in quotes: `\"{word}\"`"));
+        }
+    }
+    Diagnostic::new(locate(at), "expected a comma").help("separate values and fields with `,`")
 }
 
 /// Explains a parse error of `text`; `locate` maps a span of `text` to one of the pipeline file.
@@ -32,6 +54,13 @@ pub fn explain(
     let at = locate(place(text, error));
     let inside = |outer: &Option<String>| {
         outer.as_ref().map_or_else(|| what.to_owned(), |name| format!("`{name}`"))
+    };
+    let wanted = |what: &str| match token_at(text, place(text, error)) {
+        Some(found) => {
+            let message = format!("expected {what}, found `{}`", found.text(text));
+            Diagnostic::new(locate(found.span), message)
+        }
+        None => Diagnostic::new(at, format!("expected {what}")),
     };
     match &error.code {
         Error::NoSuchStructField { expected, found, outer } => {
@@ -59,9 +88,23 @@ pub fn explain(
         }
         Error::IntegerOutOfBounds => Diagnostic::new(at, "this whole number is out of range here")
             .help("counts, sizes and seeds are not negative"),
-        Error::ExpectedComma => {
-            Diagnostic::new(at, "expected a comma").help("separate values and fields with `,`")
+        Error::ExpectedComma => expected_comma(text, error, &locate),
+        Error::UnexpectedChar('#') => {
+            Diagnostic::new(at, "unexpected `#`").help("comments start with `//`")
         }
+        Error::ExpectedNamedStructLike("Each") => {
+            Diagnostic::new(at, "expected a family of stages").help("write `Each(\"name-{axis}\")`")
+        }
+        Error::ExpectedNamedStructLike("Pipeline") => {
+            Diagnostic::new(at, "expected `Pipeline(..)`")
+                .help("a pipeline file is `Pipeline(name: \"..\", stages: { .. })`")
+        }
+        Error::ExpectedInteger => wanted("a whole number"),
+        Error::ExpectedFloat => wanted("a number"),
+        Error::ExpectedBoolean => wanted("`true` or `false`"),
+        Error::ExpectedString => wanted("a text in quotes"),
+        Error::ExpectedArray => wanted("a list in `[ ]`"),
+        Error::ExpectedMap => wanted("a map in `{ }`"),
         Error::ExpectedDifferentLength { expected, found } => {
             Diagnostic::new(at, format!("expected {expected}, found {found} elements"))
         }
@@ -110,8 +153,11 @@ fn trimmed(text: &str, span: Span) -> Span {
     let slice = &text[span.range()];
     let inner = slice.trim();
     if inner.is_empty() {
-        let end = text[span.start..].chars().next().map_or(0, char::len_utf8);
-        return Span::new(span.start, span.start + end);
+        // Nothing there: the next sign after white space, if any, is what the parser stumbled on.
+        let rest = &text[span.start..];
+        let start = span.start + (rest.len() - rest.trim_start().len());
+        let length = text[start..].chars().next().map_or(0, char::len_utf8);
+        return Span::new(start, start + length);
     }
     let lead = slice.len() - slice.trim_start().len();
     Span::new(span.start + lead, span.start + lead + inner.len())

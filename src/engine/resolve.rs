@@ -7,8 +7,8 @@ use super::diagnostic::Diagnostic;
 use super::lexer;
 use super::plan::{Plan, PlannedStage, ResolvedInput, StageIndex};
 use super::source::{Source, Span};
-use super::spec::Spec;
-use super::stage::{Input, Labels, Reference, StageSet};
+use super::spec::{Spec, fits};
+use super::stage::{Input, Producer, Reference, StageSet};
 use super::sweep::ConcreteStage;
 use super::template::{Expanded, unknown_axis};
 
@@ -49,13 +49,18 @@ impl<'a> Resolver<'a> {
                     members,
                 });
             }
-            let labels = |input: &ResolvedInput| -> Vec<Labels> {
-                input.members.iter().map(|&member| stages[member].labels.clone()).collect()
+            let producer = |&member: &StageIndex| Producer {
+                labels: stages[member].labels.clone(),
+                values: stages[member].stage.as_stage().values(),
             };
-            let families: Vec<_> = resolved.iter().map(labels).collect();
-            self.problems(stage, &families);
+            let producers: Vec<_> = resolved
+                .iter()
+                .map(|input: &ResolvedInput| input.members.iter().map(producer).collect())
+                .collect();
+            self.problems(stage, &producers);
             inputs.push(resolved);
         }
+        self.unused_limits(&stages);
         let order = self.order(&stages, &inputs);
         // A mistake in a template spoils every stage made from it: once is enough.
         self.mistakes.sort();
@@ -88,8 +93,20 @@ impl<'a> Resolver<'a> {
         names
     }
 
-    fn problems<S: StageSet>(&mut self, stage: &ConcreteStage<S>, families: &[Vec<Labels>]) {
-        for problem in stage.stage.as_stage().problems(families) {
+    /// A limit that fits no stage is a typo, and the stage it was meant for runs without it.
+    fn unused_limits<S>(&mut self, stages: &[ConcreteStage<S>]) {
+        for (pattern, _, at) in &self.spec.limits {
+            if self.mistakes.is_empty() && !stages.iter().any(|stage| fits(pattern, &stage.name)) {
+                self.mistakes.push(
+                    Diagnostic::new(*at, format!("no stage matches `{pattern}`"))
+                        .help("a limit is for a stage name or a glob such as `train-*`"),
+                );
+            }
+        }
+    }
+
+    fn problems<S: StageSet>(&mut self, stage: &ConcreteStage<S>, inputs: &[Vec<Producer>]) {
+        for problem in stage.stage.as_stage().problems(inputs) {
             let at = field_value(&stage.text, problem.field).unwrap_or(stage.at);
             let mut diagnostic = Diagnostic::new(at, problem.message)
                 .label(format!("`{}` of stage `{}`", problem.field, stage.name));
@@ -169,8 +186,13 @@ impl<'a> Resolver<'a> {
         names
     }
 
+    /// Returns whether a stage that could not be expanded may have been meant.
     fn is_declared(&self, name: &str) -> bool {
-        self.spec.stages.iter().any(|stage| self.family(&stage.name).iter().any(|n| n == name))
+        let stem = |stage: &str| stage.split('{').next().unwrap_or_default().to_owned();
+        self.spec.stages.iter().any(|stage| match stem(&stage.name) {
+            whole if whole == stage.name => whole == name,
+            stem => name.starts_with(stem.trim_end_matches(['-', '_', '.'])),
+        })
     }
 
     fn kinds<S: StageSet>(
@@ -186,8 +208,8 @@ impl<'a> Resolver<'a> {
             if !input.accepts.is_empty() && !input.accepts.contains(&made.as_str()) {
                 let wanted = input.accepts.join("` or `");
                 let message = format!(
-                    "`{}` makes `{made}`, but input `{}` of `{}` takes `{wanted}`",
-                    producer.name, input.role, stage.name
+                    "`{}` makes `{made}`, but input `{}` takes `{wanted}`",
+                    producer.name, input.role
                 );
                 self.mistakes.push(
                     Diagnostic::new(reference_place(stage, input), message)
@@ -341,6 +363,9 @@ fn text_place<S>(stage: &ConcreteStage<S>, role: &str, reference: &str) -> Span 
         |span: Span| holder.is_none_or(|f| f.value.start <= span.start && span.end <= f.value.end);
     tokens
         .iter()
+        .enumerate()
+        .filter(|(at, _)| !tokens.get(at + 1).is_some_and(|next| next.is(b':')))
+        .map(|(_, token)| token)
         .find(|token| within(token.span) && token.text(text).trim_matches('"') == reference)
         .map_or(stage.at, |token| {
             // The label hole inside the quotes would narrow the place to itself.

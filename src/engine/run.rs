@@ -48,6 +48,8 @@ pub struct RunReport {
     pub cached: usize,
     /// Failed stages with what happened.
     pub failed: Vec<(String, String)>,
+    /// How many of the failed gave up waiting for another process.
+    pub busy: usize,
     /// Stages that were stopped and saved their state.
     pub stopped: Vec<String>,
     /// Stages that did not start.

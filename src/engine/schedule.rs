@@ -37,7 +37,8 @@ pub struct Scheduler<'a, S> {
     manner: &'a Manner,
     selection: &'a Selection,
     states: Vec<State>,
-    tries: BTreeMap<StageIndex, u32>,
+    /// Failed tries of stages that may try again, with the last message.
+    tries: BTreeMap<StageIndex, (u32, String)>,
     draining: bool,
     run_id: String,
     report: RunReport,
@@ -96,12 +97,21 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                     let stage = self.plan.stages()[stage].name.clone();
                     (self.emit)(Event::StageProgress { stage, progress });
                 }
+                Some(Update::Waits(stage)) => {
+                    let stage = self.plan.stages()[stage].name.clone();
+                    (self.emit)(Event::StageWaits { stage });
+                }
                 Some(Update::Ended(stage, ending)) => self.ended(stage, ending, executor),
                 None => {}
             }
         }
         for stage in open {
-            if self.selection.allowed.contains(&stage) && !self.is_settled(stage) {
+            if !self.selection.allowed.contains(&stage) || self.is_settled(stage) {
+                continue;
+            }
+            if let Some((_, message)) = self.tries.remove(&stage) {
+                self.fail(stage, None, 0.0, message);
+            } else {
                 self.settle(stage, None, Outcome::Skipped, 0.0, None);
                 self.report.skipped += 1;
             }
@@ -149,27 +159,26 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let record =
             assess::record(planned, artifact, self.plan, self.cache, &self.manner.backend)?;
         let key = record.key();
-        let found = self.cache.lookup(&key)?;
-        let forced = self.selection.forced.contains(&stage);
-        let why = match found {
-            Lookup::Hit(_) if forced => "forced".to_owned(),
+        let allowed = self.selection.allowed.contains(&stage);
+        let why = match self.cache.lookup(&key)? {
+            Lookup::Hit(_) if allowed && self.selection.forced.contains(&stage) => {
+                "forced".to_owned()
+            }
             Lookup::Hit(entry) => {
                 self.hit(stage, *entry);
                 return Ok(());
             }
-            Lookup::Damaged(damage) => {
+            Lookup::Damaged(_, damage) => {
                 let message = damaged_note(&planned.name, &damage);
                 (self.emit)(Event::Note { message });
                 "its cached result is damaged".to_owned()
             }
-            Lookup::Miss if self.selection.allowed.contains(&stage) => {
-                assess::why(self.plan.name(), &planned.name, &record, self.cache)?
-            }
-            Lookup::Miss => {
-                self.states[stage] = State::Settled;
-                return Ok(());
-            }
+            Lookup::Miss => assess::why(self.plan, stage, &record, self.cache)?,
         };
+        if !allowed {
+            self.states[stage] = State::Settled;
+            return Ok(());
+        }
         self.states[stage] = State::Ready { key, record: Box::new(record), why };
         Ok(())
     }
@@ -197,8 +206,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         } else {
             let message =
                 format!("its input `{input}` is not cached; `--until` also runs what is needed");
-            self.settle(stage, None, Outcome::Failed, 0.0, Some(message.clone()));
-            self.report.failed.push((self.plan.stages()[stage].name.clone(), message));
+            self.fail(stage, None, 0.0, message);
         }
     }
 
@@ -229,8 +237,9 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             if keys.len() >= self.manner.jobs || device_is_full || keys.contains(&key) {
                 continue;
             }
+            // Trainings come one after the other: what is left for the next must be left now.
             let share = match needs {
-                Needs::Device => side_by_side.min(self.manner.device_jobs),
+                Needs::Device => self.manner.jobs.min(self.manner.device_jobs),
                 Needs::Cpu => side_by_side,
             };
             let threads = (self.manner.cores / share.max(1)).max(1);
@@ -306,33 +315,59 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.report.stopped.push(name);
                 self.settle(stage, Some(key), Outcome::Stopped, seconds, None);
             }
+            Ending::Busy(message) => {
+                self.report.busy += 1;
+                self.fail_and_drain(stage, key, seconds, message, executor);
+            }
             Ending::Failed { message, lasting } => {
-                if !lasting && self.may_retry(stage) {
+                if !lasting && self.may_retry(stage, &message) {
                     (self.emit)(Event::Note {
                         message: format!("`{name}` tries again: {message}"),
                     });
                     self.states[stage] = State::Open;
-                    return;
+                } else {
+                    self.remember(stage, key, Outcome::Failed, seconds, 0);
+                    self.fail_and_drain(stage, key, seconds, message, executor);
                 }
-                self.remember(stage, key, Outcome::Failed, seconds, 0);
-                self.settle(stage, Some(key), Outcome::Failed, seconds, Some(message.clone()));
-                self.report.failed.push((name, message));
-                match self.manner.on_error {
-                    OnError::Continue => {}
-                    OnError::Finish => self.draining = true,
-                    OnError::Stop => {
-                        self.draining = true;
-                        executor.stop(Urgency::Soon);
-                    }
-                }
+            }
+        }
+        // Stages of the same key look again: they may take this one's result.
+        for state in &mut self.states {
+            if matches!(state, State::Ready { key: other, .. } if *other == key) {
+                *state = State::Open;
             }
         }
     }
 
-    fn may_retry(&mut self, stage: StageIndex) -> bool {
+    fn fail_and_drain(
+        &mut self,
+        stage: StageIndex,
+        key: StageKey,
+        seconds: f64,
+        message: String,
+        executor: &mut dyn Executor,
+    ) {
+        self.fail(stage, Some(key), seconds, message);
+        match self.manner.on_error {
+            OnError::Continue => {}
+            OnError::Finish => self.draining = true,
+            OnError::Stop => {
+                self.draining = true;
+                executor.stop(Urgency::Soon);
+            }
+        }
+    }
+
+    fn fail(&mut self, stage: StageIndex, key: Option<StageKey>, seconds: f64, message: String) {
+        self.settle(stage, key, Outcome::Failed, seconds, Some(message.clone()));
+        self.report.failed.push((self.plan.stages()[stage].name.clone(), message));
+    }
+
+    fn may_retry(&mut self, stage: StageIndex, message: &str) -> bool {
         let limit = self.plan.stages()[stage].limits.retries.unwrap_or(self.manner.retries);
-        let tries = self.tries.entry(stage).or_default();
+        let (tries, last) = self.tries.entry(stage).or_default();
         *tries += 1;
+        message.clone_into(last);
         *tries <= limit && !self.draining
     }
 

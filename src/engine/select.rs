@@ -21,12 +21,21 @@ pub struct Choice {
 /// A choice with its names looked up.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// Stages whose results the run is about.
-    pub wanted: BTreeSet<StageIndex>,
     /// Stages that may run.
     pub allowed: BTreeSet<StageIndex>,
     /// Stages that run in any case.
     pub forced: BTreeSet<StageIndex>,
+}
+
+/// Why a choice can't be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    /// A name or glob matches nothing.
+    #[error(transparent)]
+    NoSuchStage(#[from] NoSuchStage),
+    /// A forced stage is not among the chosen ones.
+    #[error("`{0}` is to be forced, but `--only`, `--from` or `--until` leave it out")]
+    ForcedOutside(String),
 }
 
 /// A name or glob that matches no stage.
@@ -41,14 +50,20 @@ pub struct NoSuchStage {
 
 impl Choice {
     /// Looks the names up in a plan.
-    pub fn select<S>(&self, plan: &Plan<S>) -> Result<Selection, NoSuchStage> {
+    pub fn select<S>(&self, plan: &Plan<S>) -> Result<Selection, SelectError> {
         let forced = find_all(plan, &self.force)?;
-        let everything: BTreeSet<_> = (0..plan.stages().len()).collect();
-        if !self.only.is_empty() {
-            let wanted = find_all(plan, &self.only)?;
-            return Ok(Selection { allowed: wanted.clone(), wanted, forced });
+        let allowed = self.allowed(plan)?;
+        if let Some(&outside) = forced.difference(&allowed).next() {
+            return Err(SelectError::ForcedOutside(plan.stages()[outside].name.clone()));
         }
-        let mut wanted = everything;
+        Ok(Selection { allowed, forced })
+    }
+
+    fn allowed<S>(&self, plan: &Plan<S>) -> Result<BTreeSet<StageIndex>, NoSuchStage> {
+        if !self.only.is_empty() {
+            return find_all(plan, &self.only);
+        }
+        let mut wanted: BTreeSet<_> = (0..plan.stages().len()).collect();
         if !self.from.is_empty() {
             let downstream =
                 closure(find_all(plan, &self.from)?, |stage| plan.stages()[stage].readers.clone());
@@ -58,8 +73,7 @@ impl Choice {
             let upstream = closure(find_all(plan, &self.until)?, |stage| inputs(plan, stage));
             wanted = wanted.intersection(&upstream).copied().collect();
         }
-        let allowed = closure(wanted.clone(), |stage| inputs(plan, stage));
-        Ok(Selection { wanted, allowed, forced })
+        Ok(closure(wanted, |stage| inputs(plan, stage)))
     }
 }
 

@@ -70,7 +70,8 @@ impl Source {
             return Err(SourceError::TooLarge { path: path.to_owned(), bytes });
         }
         let text = fs::read_to_string(path).map_err(unreadable)?;
-        Ok(Self::new(path, text))
+        // Some editors put a byte-order mark in front.
+        Ok(Self::new(path, text.trim_start_matches('\u{feff}')))
     }
 
     /// Wraps text that is already in memory.

@@ -59,8 +59,8 @@ pub struct Spec {
     pub axes: Vec<Axis>,
     /// Values written once and used by many stages.
     pub shared: Vec<Named>,
-    /// Limits by stage name or glob, first match wins.
-    pub limits: Vec<(String, Limits)>,
+    /// Limits by stage name or glob, first match wins, with their place.
+    pub limits: Vec<(String, Limits, Span)>,
     /// A folder to look for data files in, relative to the pipeline file.
     pub data: Option<String>,
     /// Stage templates in file order.
@@ -139,13 +139,17 @@ impl Spec {
 
     /// Returns the limits of a stage.
     pub fn limits_of(&self, stage: &str) -> Limits {
-        let matches = |pattern: &str| glob::Pattern::new(pattern).is_ok_and(|p| p.matches(stage));
         self.limits
             .iter()
-            .find(|(pattern, _)| matches(pattern))
-            .map(|(_, limits)| limits.clone())
+            .find(|(pattern, _, _)| fits(pattern, stage))
+            .map(|(_, limits, _)| limits.clone())
             .unwrap_or_default()
     }
+}
+
+/// Returns whether a name or glob fits a stage.
+pub fn fits(pattern: &str, stage: &str) -> bool {
+    pattern == stage || glob::Pattern::new(pattern).is_ok_and(|glob| glob.matches(stage))
 }
 
 fn extension_header(source: &Source, tokens: &[Token]) -> Option<Diagnostic> {
@@ -193,8 +197,15 @@ impl Reader<'_> {
         Ok((spec, self.mistakes))
     }
 
+    /// Returns where a value stands, without the comments around it.
     fn place(&self, raw: &RawValue) -> Span {
-        self.source.span_of(raw.get_ron().trim())
+        let text = raw.get_ron();
+        let base = self.source.span_of(text).start;
+        let tokens = lexer::tokens(text);
+        match (tokens.first(), tokens.last()) {
+            (Some(first), Some(last)) => Span::new(base + first.span.start, base + last.span.end),
+            _ => self.source.span_of(text.trim()),
+        }
     }
 
     fn typed<'de, T: Deserialize<'de>>(&mut self, raw: &'de RawValue) -> Option<T> {
@@ -232,11 +243,11 @@ impl Reader<'_> {
         found
     }
 
-    fn limits(&mut self, entries: &Entries<'_>) -> Vec<(String, Limits)> {
+    fn limits(&mut self, entries: &Entries<'_>) -> Vec<(String, Limits, Span)> {
         let mut found = Vec::new();
         for (key, value) in &entries.0 {
             if let (Some(name), Some(limits)) = (self.typed(key), self.typed(value)) {
-                found.push((name, limits));
+                found.push((name, limits, self.place(key)));
             }
         }
         found

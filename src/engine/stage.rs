@@ -162,6 +162,15 @@ pub struct Externals {
     pub variables: Vec<String>,
 }
 
+/// What is known of a stage that another one reads, before anything runs.
+#[derive(Clone, Debug)]
+pub struct Producer {
+    /// The axis labels it stands for.
+    pub labels: Labels,
+    /// The names of the values in its record, if they are known.
+    pub values: Option<&'static [&'static str]>,
+}
+
 /// A mistake that only a stage can see, such as two fields that don't fit each other.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -197,11 +206,16 @@ pub trait Stage {
         Externals::default()
     }
 
-    /// Checks what the types of the fields can't, before anything runs. `families` has the axis
-    /// labels behind each input; an input whose reference leads nowhere has none.
-    fn problems(&self, families: &[Vec<Labels>]) -> Vec<Problem> {
-        let _ = families;
+    /// Checks what the types of the fields can't, before anything runs. `inputs` has the stages
+    /// behind each input; an input whose reference leads nowhere has none.
+    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let _ = inputs;
         Vec::new()
+    }
+
+    /// Returns the names of the values in the stage's record, if they are known beforehand.
+    fn values(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// Returns whether the artifact's files belong into the reports folder.

@@ -30,6 +30,9 @@ pub struct ConcreteStage<S> {
     pub text: Expanded,
 }
 
+/// A pipeline beyond this is a mistake: more stages than could ever run.
+const MOST_STAGES: usize = 100_000;
+
 /// Expands every stage of a pipeline.
 pub fn expand<S: StageSet>(
     source: &Source,
@@ -44,10 +47,16 @@ pub fn expand<S: StageSet>(
         let template = templates.stage(named.value, mistakes);
         for (axis, at) in templates.needs(&template) {
             if !axes.contains(&axis) && mistakes.len() == before {
-                mistakes.push(missing_axis(spec, named, axis, at));
+                mistakes.push(missing_axis(source, spec, named, axis, at));
             }
         }
         if mistakes.len() > before {
+            continue;
+        }
+        let count = axes.iter().map(|&axis| spec.axes[axis].values.len()).product::<usize>();
+        if found.len().saturating_add(count) > MOST_STAGES {
+            let message = format!("this makes more than {MOST_STAGES} stages");
+            mistakes.push(Diagnostic::new(named.at, message).help("use fewer axes or labels"));
             continue;
         }
         for bindings in combinations(spec, &axes) {
@@ -88,12 +97,19 @@ fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<
     axes
 }
 
-fn missing_axis(spec: &Spec, named: &Named, axis: usize, at: Span) -> Diagnostic {
+fn missing_axis(source: &Source, spec: &Spec, named: &Named, axis: usize, at: Span) -> Diagnostic {
     let axis = &spec.axes[axis].name;
-    Diagnostic::new(at, format!("stage `{}` uses the axis `{axis}`, its name doesn't", named.name))
+    let name = &named.name;
+    let rename = format!("rename it to `{name}-{{{axis}}}`");
+    let help = if source.slice(at).starts_with('{') {
+        format!("{rename}, or take the whole family with `Each(\"..\")`")
+    } else {
+        rename
+    };
+    Diagnostic::new(at, format!("stage `{name}` uses the axis `{axis}`, its name doesn't"))
         .label("used here")
         .context(named.at, "a stage is expanded over the axes in its name")
-        .help(format!("rename it to `{}-{{{axis}}}`", named.name))
+        .help(help)
 }
 
 fn combinations(spec: &Spec, axes: &[usize]) -> Vec<Bindings> {

@@ -14,6 +14,9 @@ use super::spec::Spec;
 /// How deep values may stand inside values.
 const DEEPEST: usize = 8;
 
+/// A stage's text may grow to this many bytes.
+const LARGEST: usize = 1 << 20;
+
 /// Which label each axis of a stage has.
 pub type Bindings = Vec<(usize, usize)>;
 
@@ -22,7 +25,7 @@ enum Piece {
     /// Text taken as it is.
     Copy(Span),
     /// `Axis(x)`.
-    Value { axis: usize },
+    Value { axis: usize, at: Span },
     /// `Shared(x)`.
     Shared { index: usize, at: Span },
     /// `{x}` in a string.
@@ -96,17 +99,42 @@ impl<'a> Templates<'a> {
         Template::compile(self.source, self.spec, span, mistakes)
     }
 
-    /// Returns the axes that a template needs, directly or through shared values.
+    /// Returns the axes that a template needs, directly or through values inside it.
     pub fn needs(&self, template: &Template) -> Vec<(usize, Span)> {
-        let mut needed = template.uses.clone();
-        for piece in &template.pieces {
-            if let Piece::Shared { index, at } = piece {
-                needed.extend(self.shared[*index].uses.iter().map(|(axis, _)| (*axis, *at)));
-            }
-        }
+        let mut needed = Vec::new();
+        self.gather(template, None, 0, &mut needed);
         let mut seen = BTreeSet::new();
         needed.retain(|(axis, _)| seen.insert(*axis));
         needed
+    }
+
+    /// Gathers needed axes; those of an inner value are placed where the stage mentions it.
+    fn gather(
+        &self,
+        template: &Template,
+        mentioned: Option<Span>,
+        depth: usize,
+        needed: &mut Vec<(usize, Span)>,
+    ) {
+        needed.extend(template.uses.iter().map(|(axis, at)| (*axis, mentioned.unwrap_or(*at))));
+        if depth > DEEPEST {
+            return;
+        }
+        for piece in &template.pieces {
+            match *piece {
+                Piece::Shared { index, at } => {
+                    let place = Some(mentioned.unwrap_or(at));
+                    self.gather(&self.shared[index], place, depth + 1, needed);
+                }
+                Piece::Value { axis, at } => {
+                    let place = Some(mentioned.unwrap_or(at));
+                    for value in &self.axes[axis] {
+                        self.gather(value, place, depth + 1, needed);
+                    }
+                }
+                Piece::Copy(_) | Piece::Label { .. } | Piece::OpenLabel { .. } => {}
+            }
+        }
     }
 
     /// Fills a template; fails where values stand inside each other without end.
@@ -131,16 +159,20 @@ impl<'a> Templates<'a> {
                     out.origins.push(Origin { start, from: span, linear: true });
                     out.text.push_str(self.source.slice(span));
                 }
-                Piece::Value { axis } => {
+                Piece::Value { at, .. } | Piece::Shared { at, .. } if depth >= DEEPEST => {
+                    return Err(Diagnostic::new(at, "values contain each other")
+                        .help("a value may use others, but never itself"));
+                }
+                Piece::Value { at, .. } | Piece::Shared { at, .. } if start > LARGEST => {
+                    return Err(Diagnostic::new(at, "this stage becomes too large")
+                        .help("use fewer values inside values"));
+                }
+                Piece::Value { axis, .. } => {
                     // An unbound axis was reported when the stage's name was checked.
                     let Some(label) = bound(axis) else { continue };
                     self.fill_into(&self.axes[axis][label], bindings, depth + 1, out)?;
                 }
-                Piece::Shared { index, at } => {
-                    if depth >= DEEPEST {
-                        return Err(Diagnostic::new(at, "shared values contain each other")
-                            .help("a shared value may use others, but never itself"));
-                    }
+                Piece::Shared { index, .. } => {
                     self.fill_into(&self.shared[index], bindings, depth + 1, out)?;
                 }
                 Piece::Label { axis, at } | Piece::OpenLabel { axis, at } => {
@@ -213,7 +245,7 @@ impl Template {
             let Some(axis) = axis else {
                 return Err(unknown_axis(spec, name, at));
             };
-            self.pieces.push(Piece::Value { axis });
+            self.pieces.push(Piece::Value { axis, at });
             self.uses.push((axis, at));
         } else {
             let Some(index) = spec.shared.iter().position(|value| value.name == name) else {

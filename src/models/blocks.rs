@@ -29,7 +29,8 @@ const KERNEL: usize = 4;
 pub enum NetworkSpec {
     /// Convolutions that halve the image, then a fully connected layer.
     Conv {
-        /// Channels after each halving; the paper's network is `[32, 32, 64, 64]`.
+        /// Channels after each halving; the paper's network is `[32, 32, 64, 64]`. None at all
+        /// leave the fully connected layer alone, which makes codes linear in the pixels.
         channels: Vec<NonZeroUsize>,
     },
 }
@@ -343,12 +344,24 @@ mod tests {
     }
 
     #[test]
+    fn without_convolutions_codes_are_linear_in_the_pixels() {
+        let device = open(DeviceName::Cpu).unwrap();
+        let start = start(&device, 3, 5); // sides that can't be halved
+        let encoder = Encoder::new(&network(&[]), 2, &start).unwrap();
+        let code = |pixel: f32| encoder.forward(Tensor::full([1, 3, 3, 5], pixel, &device));
+        let bend = code(2.0) - code(1.0).mul_scalar(2.0) + code(0.0);
+        assert!(bend.abs().max().into_scalar::<f32>() < 1e-5);
+        let decoder = Decoder::new(&network(&[]), 2, &start).unwrap();
+        assert_eq!(decoder.forward(code(1.0)).dims(), [1, 3, 3, 5]);
+    }
+
+    #[test]
     fn an_image_that_cannot_be_halved_often_enough_is_refused() {
         let device = open(DeviceName::Cpu).unwrap();
         let error = Encoder::new(&network(&[4, 4, 4]), 2, &start(&device, 8, 12)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "3 halving layers need image sides divisible by 8, found 8 x 12"
+            "each of the 3 `channels` halves the image, but 8 x 12 pixels can be halved only 2 times"
         );
     }
 

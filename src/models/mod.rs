@@ -29,8 +29,9 @@ use crate::numerics::{Points, Seed};
 pub enum ModelError {
     /// The image cannot be halved as often as the network has layers.
     #[error(
-        "{layers} halving layers need image sides divisible by {}, found {height} x {width}",
-        1_usize << layers
+        "each of the {layers} `channels` halves the image, but {height} x {width} pixels can be \
+         halved only {} times",
+        height.trailing_zeros().min(width.trailing_zeros())
     )]
     Size {
         /// Number of convolution layers.

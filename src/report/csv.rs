@@ -1,9 +1,8 @@
 //! A table as CSV for other programs: one line per cell, names instead of display titles.
 //!
-//! Quoting follows RFC 4180 (CRLF line ends, doubled quotes). Numbers are rounded as in every
-//! other format; an absent number is an empty field, never a dash.
+//! Quoting follows RFC 4180 (CRLF line ends, doubled quotes). Numbers have all their
+//! digits, unlike in formats for people; an absent number is an empty field, never a dash.
 
-use crate::report::cell::rounded;
 use crate::report::table::Table;
 
 /// Renders one header line and one line per cell, row by row.
@@ -14,9 +13,8 @@ pub fn render(table: &Table) -> String {
     let mut text = line(axes.chain(numbers));
     for row in &table.rows {
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            let number = |value: Option<f64>| {
-                value.map(|value| rounded(value, column.digits)).unwrap_or_default()
-            };
+            let number =
+                |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
             let published = cell.published;
             let fields = [
                 column.value.name.clone(),
@@ -56,11 +54,11 @@ mod tests {
     fn every_cell_is_one_line_and_absent_numbers_are_empty() {
         insta::assert_snapshot!(render(&wide()).replace("\r\n", "\n"), @"
         set,model,value,mean,std,n,published_mean,published_std,best
-        sprites,pcae,dimension,4.00,0.00,2,4.00,0.00,true
-        sprites,hae,dimension,7.50,0.50,2,,,false
-        sprites,irmae,dimension,6.00,0.00,2,,,false
-        shapes,pcae,dimension,5.00,0.00,2,,,true
-        shapes,hae,dimension,6.00,,1,6.20,0.40,false
+        sprites,pcae,dimension,4,0,2,4,0,true
+        sprites,hae,dimension,7.5,0.5,2,,,false
+        sprites,irmae,dimension,6,0,2,,,false
+        shapes,pcae,dimension,5,0,2,,,true
+        shapes,hae,dimension,6,,1,6.2,0.4,false
         shapes,irmae,dimension,,,0,,,false
         ");
     }
@@ -69,9 +67,9 @@ mod tests {
     fn a_published_mean_without_spread_leaves_its_spread_empty() {
         insta::assert_snapshot!(render(&tall()).replace("\r\n", "\n"), @"
         model,value,mean,std,n,published_mean,published_std,best
-        pcae,dimension,4.00,0.00,2,4.00,0.00,true
-        hae,dimension,7.50,0.50,2,7.40,,false
-        irmae,dimension,6.00,0.00,2,,,false
+        pcae,dimension,4,0,2,4,0,true
+        hae,dimension,7.5,0.5,2,7.4,,false
+        irmae,dimension,6,0,2,,,false
         ");
     }
 

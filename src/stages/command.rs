@@ -10,30 +10,36 @@
 //! )
 //! ```
 //!
-//! The program starts in an empty folder with a bare environment, so what it reads is what is
-//! declared. What it prints goes to the stage's log.
+//! The program starts in an empty folder. Its environment has what is declared, `PATH`, `HOME` and
+//! `USER` (not in the key) and a fixed `LC_ALL`. What it prints goes to the stage's log; what it
+//! leaves running is killed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{self, ExitStatus, Stdio};
+use std::process::Child;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
+
+use super::artifacts::{check, required_files};
 
 use crate::engine::artifact::{
     Artifact, ArtifactError, ArtifactReader, ArtifactWriter, plain_path,
 };
 use crate::engine::context::{RunContext, StageError};
-use crate::engine::lifeline::NOT_STARTED;
-use crate::engine::stage::{Each, Externals, Input, Kind, Labels, Problem, Stage, StageRef};
+use crate::engine::stage::{Each, Externals, Input, Kind, Problem, Producer, Stage, StageRef};
+use crate::engine::supervise::{ProgramEnd, signal_group, supervised};
 
 /// The artifact kind of a command that declares no other.
-const FILES: &str = "files";
+fn files() -> String {
+    "files".to_owned()
+}
 
 /// Settings of a command stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,8 +62,8 @@ pub struct Command {
     /// Files that the program leaves.
     pub outputs: Vec<String>,
     /// The artifact kind of the outputs, such as `record`, for stages that ask for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub yields: Option<String>,
+    #[serde(default = "files")]
+    pub yields: String,
 }
 
 fn has_twins<T: PartialEq>(names: &[T]) -> bool {
@@ -96,14 +102,14 @@ impl Stage for Command {
     }
 
     fn output(&self) -> String {
-        self.yields.clone().unwrap_or_else(|| FILES.to_owned())
+        self.yields.clone()
     }
 
     fn externals(&self) -> Externals {
         Externals { files: self.files.clone(), variables: self.env.clone() }
     }
 
-    fn problems(&self, _families: &[Vec<Labels>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut problem = |field, message: String, help: &str| {
             found.push(Problem { field, message, help: Some(help.to_owned()) });
@@ -135,32 +141,44 @@ impl Stage for Command {
                 problem(field, message, "use a plain relative path");
             }
         }
+        match required_files(&self.yields) {
+            None => problem(
+                "yields",
+                format!("`{}` is not a kind that a program can yield", self.yields),
+                "use `files`, or `record`, `points`, `distances`, `model`, `train-images`, ..",
+            ),
+            Some(required) => {
+                for name in required.iter().filter(|name| !self.outputs.iter().any(|o| o == *name))
+                {
+                    let message = format!("`{}` needs the file `{name}`", self.yields);
+                    problem("outputs", message, "list it, and have the program write it");
+                }
+            }
+        }
         found
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let folder = context.scratch_folder().to_owned();
         self.lay_out(context, &folder)?;
-        let status = self.execute(context, &folder)?;
-        if !status.success() {
-            return Err(failure(&self.args, status).into());
+        match self.execute(context, &folder)? {
+            ProgramEnd::Code(0) => {}
+            end => return Err(failure(&self.args, &end).into()),
         }
         for name in &self.outputs {
             let made = folder.join(name);
-            if !made.is_file() {
+            if !made.exists() {
                 return Err(missing_output(name, &folder).into());
             }
-            fs::rename(made, context.writer().path(name)?)?;
+            copy(&made, name, context.writer())?;
         }
-        Ok(())
+        check(&self.yields, context.writer())
     }
 }
 
 impl Command {
     fn lay_out(&self, context: &RunContext, folder: &Path) -> Result<(), StageError> {
-        for (name, path) in context.files() {
-            fs::copy(path, folder.join(name))?;
-        }
+        context.copy_files(folder)?;
         for (name, stage) in &self.inputs {
             place(&context.load(stage)?, folder.join("inputs").join(name))?;
         }
@@ -174,23 +192,14 @@ impl Command {
         Ok(fs::create_dir_all(folder.join("tmp"))?)
     }
 
-    /// Runs the program through this one, which ties its life to ours first.
-    fn execute(&self, context: &RunContext, folder: &Path) -> Result<ExitStatus, StageError> {
-        let log = || -> io::Result<Stdio> {
-            use std::os::fd::AsFd;
-            Ok(io::stderr().as_fd().try_clone_to_owned()?.into())
-        };
-        let mut command = process::Command::new(std::env::current_exe()?);
+    fn execute(&self, context: &RunContext, folder: &Path) -> Result<ProgramEnd, StageError> {
+        let mut command = supervised(&self.args)?;
         command
-            .args(["replace-process", "--die-with", &process::id().to_string(), "--"])
-            .args(&self.args)
             .current_dir(folder)
             .env_clear()
             .envs(inherited())
-            .env("TMPDIR", folder.join("tmp"))
-            .stdin(Stdio::null())
-            .stdout(log()?)
-            .stderr(log()?);
+            .env("LC_ALL", "C.UTF-8")
+            .env("TMPDIR", folder.join("tmp"));
         for (name, value) in context.variables() {
             if let Some(value) = value {
                 command.env(name, value);
@@ -200,30 +209,42 @@ impl Command {
     }
 }
 
-/// Returns the variables that programs can't do without and that say nothing about the task.
+/// Returns the variables that programs can't do without: where programs and the user's own are.
 fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
-    const KEPT: [&str; 5] = ["PATH", "HOME", "USER", "LANG", "LC_ALL"];
+    const KEPT: [&str; 3] = ["PATH", "HOME", "USER"];
     std::env::vars_os().filter(|(name, _)| KEPT.iter().any(|kept| name == kept))
 }
 
-fn wait(mut child: process::Child, context: &RunContext) -> Result<ExitStatus, StageError> {
-    const PATIENCE: Duration = Duration::from_secs(5);
-    let mut pause = Duration::from_millis(1);
-    let mut asked: Option<Instant> = None;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return if context.should_stop() { Err(StageError::Stopped) } else { Ok(status) };
-        }
-        if context.should_stop() {
-            // The program got the same signal; one that ignores it is ended.
-            let since = *asked.get_or_insert_with(Instant::now);
-            if since.elapsed() > PATIENCE {
-                child.kill()?;
-            }
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
+/// Waits for the program; then nothing that it started is left.
+fn wait(mut supervisor: Child, context: &RunContext) -> Result<ProgramEnd, StageError> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let (sender, line) = channel();
+    if let Some(output) = supervisor.stdout.take() {
+        thread::spawn(move || {
+            let mut text = String::new();
+            let _ = BufReader::new(output).read_line(&mut text);
+            let _ = sender.send(text);
+        });
     }
+    let mut asked = false;
+    let text = loop {
+        match line.recv_timeout(PAUSE) {
+            Err(RecvTimeoutError::Timeout) => {}
+            said => break said.unwrap_or_default(),
+        }
+        if context.should_stop() && !asked {
+            // One that ignores this is killed with this process when its grace is over.
+            asked = true;
+            signal_group(&supervisor, Signal::TERM);
+        }
+    };
+    signal_group(&supervisor, Signal::KILL);
+    supervisor.wait()?;
+    if context.should_stop() {
+        return Err(StageError::Stopped);
+    }
+    let lost = || ProgramEnd::NotStarted("its supervisor was killed".to_owned());
+    Ok(serde_json::from_str(&text).unwrap_or_else(|_| lost()))
 }
 
 fn place(files: &AnyFiles, folder: PathBuf) -> Result<(), StageError> {
@@ -231,13 +252,31 @@ fn place(files: &AnyFiles, folder: PathBuf) -> Result<(), StageError> {
     Ok(files.write(&mut ArtifactWriter::new(folder))?)
 }
 
-fn failure(args: &[String], status: ExitStatus) -> String {
+/// Copies an output, a file or a folder of files, so that no process holds what is published.
+fn copy(from: &Path, name: &str, writer: &mut ArtifactWriter) -> Result<(), StageError> {
+    if !from.is_dir() {
+        fs::copy(from, writer.path(name)?)?;
+        return Ok(());
+    }
+    for item in fs::read_dir(from)? {
+        let item = item?;
+        let inner = format!("{name}/{}", item.file_name().to_string_lossy());
+        copy(&item.path(), &inner, writer)?;
+    }
+    Ok(())
+}
+
+fn failure(args: &[String], end: &ProgramEnd) -> String {
     let line = args.join(" ");
-    match (status.code(), status.signal()) {
-        (Some(NOT_STARTED), _) => format!("`{}` was not found or can't be started", args[0]),
-        (Some(code), _) => format!("`{line}` ended with code {code}"),
-        (None, Some(signal)) => format!("`{line}` was killed by signal {signal}"),
-        (None, None) => format!("`{line}` did not end well"),
+    match end {
+        ProgramEnd::Code(code) => format!("`{line}` ended with code {code}"),
+        ProgramEnd::NotStarted(message) => message.clone(),
+        ProgramEnd::Signal { number, peak_memory } => {
+            let memory = peak_memory.map_or_else(String::new, |bytes| {
+                format!(" at {:.2} GB of memory", bytes as f64 / 1e9)
+            });
+            format!("`{line}` was killed by signal {number}{memory}")
+        }
     }
 }
 
@@ -249,5 +288,6 @@ fn missing_output(name: &str, folder: &Path) -> String {
         .filter(|name| name != "inputs" && name != "tmp")
         .collect();
     present.sort();
-    format!("the program left no `{name}`; it left: {}", present.join(", "))
+    let present = if present.is_empty() { "nothing".to_owned() } else { present.join(", ") };
+    format!("the program left no `{name}`; it left: {present}")
 }

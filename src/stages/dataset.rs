@@ -41,6 +41,13 @@ impl Stage for Dataset {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let images = self.source.load(self.split, &mut counter(context, "image"))?;
+        context.log(&format!(
+            "{} images of {}, split {}, factors {}",
+            images.len(),
+            images.shape(),
+            self.split.name(),
+            images.factors().names.join(", ")
+        ));
         context.store(&AnyImages(images))
     }
 }

@@ -42,6 +42,12 @@ impl Stage for Encode {
         let model = context.load(&self.model)?;
         let images = context.load(&self.data)?.0;
         let codes = model.encode(&images, context.device().parse()?)?;
+        context.log(&format!(
+            "{} images of {} became codes of {} coordinates",
+            images.len(),
+            images.shape(),
+            codes.width()
+        ));
         context.store(&codes)
     }
 }

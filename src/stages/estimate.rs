@@ -6,11 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dimension::EstimatorSpec;
+use crate::dimension::{self, EstimatorSpec};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Stage, StageRef};
 use crate::numerics::Points;
 use crate::report::{RecordValue, Values};
+
+/// Names of the values in the record.
+const VALUES: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
 
 /// Settings of an estimation stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,15 +38,51 @@ impl Stage for Estimate {
         "record".to_owned()
     }
 
+    fn values(&self) -> Option<&'static [&'static str]> {
+        Some(&VALUES)
+    }
+
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let points = context.load(&self.points)?;
         let estimate = self.estimator.estimate(&points)?;
-        let number = |value| RecordValue::Number(value);
-        context.store(&Values::from([
-            ("dimension".to_owned(), number(estimate.dimension as f64)),
-            ("share".to_owned(), number(estimate.share)),
-            ("total_variance".to_owned(), number(estimate.total_variance)),
-            ("variances".to_owned(), RecordValue::List(estimate.variances)),
-        ]))
+        context.log(&format!("{} points with {} coordinates", points.rows(), points.width()));
+        context.log(&format!(
+            "dimension {}: the leading coordinates hold {:.4} of the total variance {:.6}",
+            estimate.dimension, estimate.share, estimate.total_variance
+        ));
+        context.store(&record(estimate))
+    }
+}
+
+/// Lists the numbers of an estimate under their names.
+fn record(estimate: dimension::Estimate) -> Values {
+    let values = [
+        RecordValue::Number(estimate.dimension as f64),
+        RecordValue::Number(estimate.share),
+        RecordValue::Number(estimate.total_variance),
+        RecordValue::List(estimate.variances),
+    ];
+    VALUES.into_iter().map(str::to_owned).zip(values).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_stands_under_its_own_name() {
+        let estimate = dimension::Estimate {
+            dimension: 1,
+            variances: vec![3.0, 1.0],
+            total_variance: 4.0,
+            share: 0.75,
+        };
+        let expected = [
+            ("dimension", RecordValue::Number(1.0)),
+            ("share", RecordValue::Number(0.75)),
+            ("total_variance", RecordValue::Number(4.0)),
+            ("variances", RecordValue::List(vec![3.0, 1.0])),
+        ];
+        assert_eq!(record(estimate), expected.map(|(name, value)| (name.to_owned(), value)).into());
     }
 }

@@ -43,7 +43,18 @@ impl Stage for Geodesic {
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let points = context.load(&self.data)?.0.to_points();
         let spec = GeodesicSpec { neighbors: self.neighbors, rescale: self.rescale };
+        context.log(&format!(
+            "{} points with {} coordinates, {} neighbors each",
+            points.rows(),
+            points.width(),
+            self.neighbors
+        ));
         let distances = Distances::geodesic(&points, &spec, &mut counter(context, "point"))?;
+        let scaling = match self.rescale {
+            Rescale::UnitMean => "before scaling, 1 after it",
+            Rescale::None => "and no scaling",
+        };
+        context.log(&format!("mean distance {:.6} {scaling}", distances.mean_before_scaling()));
         context.store(&distances)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One file per kind: the settings as the user writes them, and a `run` that loads inputs, calls
 //! one function of the science side and stores one artifact. Wiring a kind in means three lines
-//! here: `mod`, variant, arm.
+//! here: `mod`, variant, arm; a fourth puts its documentation into the program.
 
 mod artifacts;
 mod command;
@@ -56,6 +56,19 @@ pub enum AnyStage {
     Train(Train),
 }
 
+/// The source of each kind's file, whose comments are its documentation.
+pub const SOURCES: &[(&str, &str)] = &[
+    ("Command", include_str!("command.rs")),
+    ("Dataset", include_str!("dataset.rs")),
+    ("Encode", include_str!("encode.rs")),
+    ("Estimate", include_str!("estimate.rs")),
+    ("Figure", include_str!("figure.rs")),
+    ("Geodesic", include_str!("geodesic.rs")),
+    ("Score", include_str!("score.rs")),
+    ("Table", include_str!("table.rs")),
+    ("Train", include_str!("train.rs")),
+];
+
 impl StageSet for AnyStage {
     fn as_stage(&self) -> &dyn Stage {
         match self {
@@ -75,6 +88,6 @@ impl StageSet for AnyStage {
 /// Returns a callback that passes counts on as progress.
 fn counter<'a>(context: &'a mut RunContext, unit: &'a str) -> impl FnMut(u64, u64) + 'a {
     move |done, total| {
-        context.progress(Progress { done, total, unit: unit.to_owned(), note: String::new() });
+        context.progress(Progress { done, total, unit: unit.to_owned(), ..Progress::default() });
     }
 }

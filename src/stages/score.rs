@@ -7,16 +7,39 @@
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnyImages;
+use crate::data::Images;
+use crate::device::DeviceName;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
 use crate::report::{RecordValue, Values};
-use crate::training::TrainedModel;
+use crate::training::{TrainError, TrainedModel};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricSpec {
     /// Binary cross-entropy of the reconstruction, summed over pixels, mean over images.
     Reconstruction,
+}
+
+impl MetricSpec {
+    /// Returns the names of the values that this gives.
+    const fn values(self) -> &'static [&'static str] {
+        match self {
+            Self::Reconstruction => &["reconstruction"],
+        }
+    }
+
+    /// Measures a model, one number under each name.
+    fn measure(
+        self,
+        model: &TrainedModel,
+        images: &Images,
+        device: DeviceName,
+    ) -> Result<Vec<f64>, TrainError> {
+        match self {
+            Self::Reconstruction => Ok(vec![model.reconstruction(images, device)?]),
+        }
+    }
 }
 
 /// Settings of a scoring stage.
@@ -48,15 +71,19 @@ impl Stage for Score {
         Needs::Device
     }
 
+    fn values(&self) -> Option<&'static [&'static str]> {
+        Some(self.metric.values())
+    }
+
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let model = context.load(&self.model)?;
         let images = context.load(&self.data)?.0;
-        let device = context.device().parse()?;
-        let (name, value) = match self.metric {
-            MetricSpec::Reconstruction => {
-                ("reconstruction", model.reconstruction(&images, device)?)
-            }
-        };
-        context.store(&Values::from([(name.to_owned(), RecordValue::Number(value))]))
+        let numbers = self.metric.measure(&model, &images, context.device().parse()?)?;
+        let mut record = Values::new();
+        for (name, number) in self.metric.values().iter().zip(numbers) {
+            context.log(&format!("{name} {number:.6} over {} images", images.len()));
+            record.insert((*name).to_owned(), RecordValue::Number(number));
+        }
+        context.store(&record)
     }
 }

@@ -19,12 +19,12 @@ use serde::{Deserialize, Serialize};
 use super::artifacts::TrainImages;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
-use crate::engine::stage::{Input, Kind, Labels, Needs, Problem, Stage, StageRef};
+use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
 use crate::geometry::Distances;
 use crate::models::ModelSpec;
 use crate::numerics::Seed;
 use crate::training::{
-    Checkpointing, Fit, Flow, Length, OptimizerSpec, Schedule, TrainSpec, TrainingData, fit,
+    self, Checkpointing, Fit, Flow, Length, OptimizerSpec, Schedule, TrainSpec, TrainingData, fit,
 };
 
 /// Steps between two checkpoints.
@@ -73,7 +73,7 @@ impl Stage for Train {
         Needs::Device
     }
 
-    fn problems(&self, _families: &[Vec<Labels>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
         if self.model.needs_distances() && self.distances.is_none() {
             return vec![Problem {
                 field: "model",
@@ -102,25 +102,89 @@ impl Stage for Train {
             every_steps: CHECKPOINT_STEPS,
         };
         let device = context.device().parse()?;
-        let mut epoch = 0;
-        let mut observe = |progress: &crate::training::Progress<'_>| {
-            if progress.epoch != epoch {
-                epoch = progress.epoch;
-                context.progress(Progress {
-                    done: progress.epoch as u64,
-                    total: progress.epochs as u64,
-                    unit: "epoch".to_owned(),
-                    note: format!("loss {:.4}", progress.loss),
-                });
+        context.log(&format!("{} images of {} on {device}", images.len(), images.shape()));
+        let epoch_steps = images.len().div_ceil(self.batch_size.get());
+        let mut has_begun = false;
+        let mut observe = |progress: &training::Progress<'_>| {
+            if !has_begun {
+                has_begun = true;
+                let message = resumption(progress);
+                context.log(message.as_deref().unwrap_or("starts"));
+                context.progress(Progress { message, ..shown(progress, progress.epoch - 1) });
+            }
+            if progress.step.is_multiple_of(epoch_steps) || progress.step == progress.steps {
+                let factor = self.schedule.factor(progress.step - 1, progress.steps);
+                context.log(&epoch_line(progress, factor));
+                context.progress(shown(progress, progress.epoch));
             }
             if context.should_stop() { Flow::Stop } else { Flow::Continue }
         };
         match fit(&self.model, &spec, data, device, Some(&checkpointing), &mut observe)? {
-            Fit::Stopped { .. } => Err(StageError::Stopped),
+            Fit::Stopped { step } => {
+                context.log(&format!("stops after step {step}, to go on from there"));
+                Err(StageError::Stopped)
+            }
             Fit::Finished { model, history } => {
+                context.log("ends; the mean losses of every epoch are in history.json");
                 context.store(&model)?;
                 Ok(context.writer().write_json("history.json", &history)?)
             }
         }
+    }
+}
+
+/// Returns what there is to say of a training that does not start from nothing.
+fn resumption(first: &training::Progress<'_>) -> Option<String> {
+    (first.step > 1).then(|| format!("goes on from step {} of {}", first.step, first.steps))
+}
+
+fn shown(now: &training::Progress<'_>, epochs: usize) -> Progress {
+    Progress {
+        done: epochs as u64,
+        total: now.epochs as u64,
+        unit: "epoch".to_owned(),
+        note: format!("loss {}", compact(now.loss)),
+        ..Progress::default()
+    }
+}
+
+/// Returns the log's line on an epoch, with the losses of its last step.
+fn epoch_line(now: &training::Progress<'_>, factor: f64) -> String {
+    let mut line = format!(
+        "epoch {}/{}, step {}/{}, rate x {factor:.3}:",
+        now.epoch, now.epochs, now.step, now.steps
+    );
+    for (name, value) in now.terms {
+        line += &format!(" {name} {}", compact(*value));
+    }
+    line
+}
+
+/// Writes a loss with enough digits to see it change.
+fn compact(value: f64) -> String {
+    if value == 0.0 || value.abs() >= 0.01 { format!("{value:.4}") } else { format!("{value:.2e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(step: usize) -> training::Progress<'static> {
+        let terms = &[("total", 31.25), ("variance", 0.000_123_4)];
+        training::Progress { epoch: 2, epochs: 84, step, steps: 1000, loss: 31.25, terms }
+    }
+
+    #[test]
+    fn the_log_tells_every_loss_of_an_epoch() {
+        assert_eq!(
+            epoch_line(&progress(24), 0.5),
+            "epoch 2/84, step 24/1000, rate x 0.500: total 31.2500 variance 1.23e-4"
+        );
+    }
+
+    #[test]
+    fn only_a_resumed_training_says_that_it_goes_on() {
+        assert_eq!(resumption(&progress(1)), None);
+        assert_eq!(resumption(&progress(301)).unwrap(), "goes on from step 301 of 1000");
     }
 }

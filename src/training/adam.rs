@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::models::{WeightArray, Weights};
 use crate::numerics::units::{Fraction, PositiveF64};
@@ -21,15 +22,37 @@ use crate::numerics::units::{Fraction, PositiveF64};
 pub struct AdamSpec {
     /// Learning rate.
     pub rate: PositiveF64,
-    /// Decay of the mean gradient; 0.9 if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beta_1: Option<Fraction>,
-    /// Decay of the mean squared gradient; 0.999 if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beta_2: Option<Fraction>,
-    /// Added to the root of the mean squared gradient; 1e-8 if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epsilon: Option<PositiveF64>,
+    /// Decay of the mean gradient, below 1.
+    #[serde(default = "usual_beta_1", deserialize_with = "decay")]
+    pub beta_1: Fraction,
+    /// Decay of the mean squared gradient, below 1.
+    #[serde(default = "usual_beta_2", deserialize_with = "decay")]
+    pub beta_2: Fraction,
+    /// Added to the root of the mean squared gradient.
+    #[serde(default = "usual_epsilon")]
+    pub epsilon: PositiveF64,
+}
+
+fn usual_beta_1() -> Fraction {
+    Fraction::new(0.9).unwrap_or_else(|_| unreachable!("0.9 lies between 0 and 1"))
+}
+
+fn usual_beta_2() -> Fraction {
+    Fraction::new(0.999).unwrap_or_else(|_| unreachable!("0.999 lies between 0 and 1"))
+}
+
+fn usual_epsilon() -> PositiveF64 {
+    PositiveF64::new(1e-8).unwrap_or_else(|_| unreachable!("1e-8 lies above 0"))
+}
+
+/// Reads a decay; one of 1 would never take in a gradient and divide by zero.
+fn decay<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fraction, D::Error> {
+    let decay = Fraction::deserialize(deserializer)?;
+    if decay.get() < 1.0 {
+        Ok(decay)
+    } else {
+        Err(D::Error::custom(format!("expected a decay below 1, found {decay}")))
+    }
 }
 
 /// Running means of one weight array, flattened.
@@ -54,9 +77,9 @@ impl Adam {
     pub(super) fn new(spec: &AdamSpec) -> Self {
         Self {
             rate: spec.rate.get(),
-            beta_1: spec.beta_1.map_or(0.9, Fraction::get),
-            beta_2: spec.beta_2.map_or(0.999, Fraction::get),
-            epsilon: spec.epsilon.map_or(1e-8, PositiveF64::get),
+            beta_1: spec.beta_1.get(),
+            beta_2: spec.beta_2.get(),
+            epsilon: spec.epsilon.get(),
             steps: 0,
             moments: BTreeMap::new(),
         }
@@ -163,8 +186,24 @@ mod tests {
     use crate::models::{Autoencoder, Objective};
 
     fn adam() -> Adam {
-        let rate = PositiveF64::new(0.1).unwrap();
-        Adam::new(&AdamSpec { rate, beta_1: None, beta_2: None, epsilon: None })
+        Adam::new(&ron::from_str("(rate: 0.1)").unwrap())
+    }
+
+    #[test]
+    fn settings_left_out_and_settings_spelled_out_are_stored_alike() {
+        let stored = |text: &str| {
+            let spec: AdamSpec = ron::from_str(text).unwrap();
+            serde_json::to_string(&spec).unwrap()
+        };
+        let all = stored("(rate: 1e-3, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8)");
+        assert_eq!(stored("(rate: 1e-3)"), all);
+        assert_eq!(all, r#"{"rate":0.001,"beta_1":0.9,"beta_2":0.999,"epsilon":1e-8}"#);
+    }
+
+    #[test]
+    fn a_decay_of_one_is_refused() {
+        let error = ron::from_str::<AdamSpec>("(rate: 1e-3, beta_2: 1.0)").unwrap_err();
+        assert_eq!(error.code.to_string(), "expected a decay below 1, found 1");
     }
 
     fn step(adam: &mut Adam, value: f32, gradient: f32) -> f32 {
@@ -195,9 +234,7 @@ mod tests {
         let reference = Reference::load();
         let device = open_for_training(DeviceName::Cpu).unwrap();
         let mut model = reference.model(Objective::Full, 1.0, &device);
-        let rate = PositiveF64::new(reference.rate).unwrap();
-        let spec = AdamSpec { rate, beta_1: None, beta_2: None, epsilon: None };
-        let mut adam = Adam::new(&spec);
+        let mut adam = Adam::new(&ron::from_str(&format!("(rate: {})", reference.rate)).unwrap());
         for _ in 0..reference.steps {
             let gradients = model.losses(&reference.batch(&device)).total.backward();
             model = adam.step(model, gradients, 1.0);

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Cache, Check, Claimed, Lookup, Reuse, RunRecord};
+use super::{Cache, Check, Claimed, Lookup, Patience, Reuse, RunRecord};
 use crate::engine::digest::StageKey;
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::Kind;
@@ -48,9 +49,14 @@ fn content(number: u8) -> String {
     format!("content {}", number.min(4))
 }
 
+fn claim<'a>(cache: &'a Cache, key: &StageKey) -> Claimed<'a> {
+    let patience = Patience { longest: None, stop: &AtomicBool::new(false), on_wait: &mut || {} };
+    cache.claim(key, Reuse::Allowed, patience).unwrap()
+}
+
 fn put(cache: &Cache, number: u8) {
     let record = record(number);
-    match cache.claim(&record.key(), Reuse::Allowed, None).unwrap() {
+    match claim(cache, &record.key()) {
         Claimed::Hit(_) => {}
         Claimed::Mine(claim) => {
             fs::write(claim.output_folder().join("file"), content(number)).unwrap();
@@ -84,7 +90,7 @@ proptest! {
                 }
                 Action::Abandon(number) => {
                     let key = record(number).key();
-                    if let Claimed::Mine(claim) = cache.claim(&key, Reuse::Allowed, None).unwrap() {
+                    if let Claimed::Mine(claim) = claim(&cache, &key) {
                         fs::write(claim.output_folder().join("file"), "half").unwrap();
                     }
                 }
@@ -118,7 +124,7 @@ proptest! {
                 Action::Collect(kept) => {
                     let keys: BTreeSet<StageKey> = kept.iter().map(|&n| record(n).key()).collect();
                     let collection = cache.collectable(&keys, None).unwrap();
-                    cache.collect(&collection).unwrap();
+                    cache.collect(&collection, &cache.hold_alone().unwrap()).unwrap();
                     model.retain(|number, _| kept.contains(number));
                 }
             }
@@ -128,7 +134,7 @@ proptest! {
                         let bytes = cache.reader(&entry.artifact).read("file").unwrap();
                         prop_assert_eq!(String::from_utf8(bytes).unwrap(), content(number));
                     }
-                    Lookup::Miss | Lookup::Damaged(_) => {
+                    Lookup::Miss | Lookup::Damaged(..) => {
                         prop_assert!(!model.contains_key(&number), "{} is lost", number);
                     }
                 }

@@ -4,7 +4,10 @@
 //! next one to claim the same key. There is nothing to unlock by hand.
 
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,12 +33,23 @@ pub enum Reuse {
     Refused,
 }
 
+/// How a process waits while another one computes the same key.
+pub struct Patience<'a> {
+    /// When to give up.
+    pub longest: Option<Duration>,
+    /// Set when it should stop waiting at once.
+    pub stop: &'a AtomicBool,
+    /// Called once, when the wait begins.
+    pub on_wait: &'a mut dyn FnMut(),
+}
+
 /// The exclusive right to compute and publish one key.
 #[derive(Debug)]
 pub struct Claim<'a> {
     pub(super) cache: &'a Cache,
     pub(super) key: StageKey,
-    lock: File,
+    /// Gone once the claim has been given back.
+    lock: Option<File>,
     lock_path: PathBuf,
     work: PathBuf,
 }
@@ -46,14 +60,14 @@ impl Cache {
         &self,
         key: &StageKey,
         reuse: Reuse,
-        longest: Option<Duration>,
+        patience: Patience<'_>,
     ) -> Result<Claimed<'_>, CacheError> {
         let path = self.root.join("claims").join(format!("{key}.lock"));
         failpoint::pass("claim.lock.before").map_err(CacheError::at(&path))?;
-        let lock = acquire(&path, key, longest)?;
+        let lock = Some(acquire(&path, key, patience)?);
         failpoint::pass("claim.lock.after").map_err(CacheError::at(&path))?;
         let work = self.root.join("work").join(key.to_string());
-        let claim = Claim { cache: self, key: *key, lock, lock_path: path, work };
+        let mut claim = Claim { cache: self, key: *key, lock, lock_path: path, work };
         if reuse == Reuse::Allowed
             && let Lookup::Hit(entry) = self.lookup(key)?
         {
@@ -65,34 +79,36 @@ impl Cache {
     }
 }
 
-fn acquire(path: &Path, key: &StageKey, longest: Option<Duration>) -> Result<File, CacheError> {
+fn acquire(path: &Path, key: &StageKey, patience: Patience<'_>) -> Result<File, CacheError> {
+    const PAUSE: Duration = Duration::from_millis(20);
     let began = Instant::now();
+    let mut waiting = false;
     loop {
         let file = File::options().create(true).append(true).open(path);
         let file = file.map_err(CacheError::at(path))?;
-        match longest {
-            None => file.lock().map_err(CacheError::at(path))?,
-            Some(longest) => loop {
-                match file.try_lock() {
-                    Ok(()) => break,
-                    Err(TryLockError::WouldBlock) if began.elapsed() >= longest => {
-                        return Err(CacheError::Waited { key: *key, seconds: longest.as_secs() });
-                    }
-                    Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(50)),
-                    Err(TryLockError::Error(cause)) => return Err(CacheError::at(path)(cause)),
-                }
-            },
+        match file.try_lock() {
+            // The holder before us removed the file when it was done: a lock on a removed file
+            // excludes nobody.
+            Ok(()) if is_same_file(&file, path) => return Ok(file),
+            Ok(()) => continue,
+            Err(TryLockError::Error(cause)) => return Err(CacheError::at(path)(cause)),
+            Err(TryLockError::WouldBlock) => {}
         }
-        // The holder before us removed the file when it was done: a lock on a removed file
-        // excludes nobody.
-        if is_same_file(&file, path) {
-            return Ok(file);
+        if patience.stop.load(Ordering::Relaxed) {
+            return Err(CacheError::Stopped);
         }
+        if let Some(longest) = patience.longest.filter(|longest| began.elapsed() >= *longest) {
+            return Err(CacheError::Waited { key: *key, seconds: longest.as_secs() });
+        }
+        if !waiting {
+            waiting = true;
+            (patience.on_wait)();
+        }
+        thread::sleep(PAUSE);
     }
 }
 
 fn is_same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     match (file.metadata(), fs::metadata(path)) {
         (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
         _ => false,
@@ -137,28 +153,30 @@ impl Claim<'_> {
         failpoint::pass("claim.clear.after").map_err(CacheError::at(&self.work))
     }
 
-    /// Gives the claim back.
-    pub(super) fn release(&self) -> Result<(), CacheError> {
-        // Removed while still locked, so that a waiting process sees that its file is gone.
-        let _ = fs::remove_file(&self.lock_path);
-        self.lock.unlock().map_err(CacheError::at(&self.lock_path))?;
+    /// Gives the claim back. From here on the working folder may be another process's.
+    pub(super) fn release(&mut self) -> Result<(), CacheError> {
+        if let Some(lock) = self.lock.take() {
+            // Removed while still locked, so that a waiting process sees that its file is gone.
+            let _ = fs::remove_file(&self.lock_path);
+            drop(lock);
+        }
         failpoint::pass("claim.release.after").map_err(CacheError::at(&self.lock_path))
     }
 }
 
 impl Drop for Claim<'_> {
-    /// Frees the disk of what a failed stage wrote; checkpoints stay, the lock goes with its file.
+    /// Frees the disk of what a failed stage wrote, while the lock is still held; checkpoints stay.
     fn drop(&mut self) {
-        let _ = remove(&self.output_folder());
-        let _ = remove(&self.scratch_folder());
+        if self.lock.is_some() {
+            let _ = remove(&self.output_folder());
+            let _ = remove(&self.scratch_folder());
+        }
     }
 }
 
 fn remove(folder: &Path) -> Result<(), CacheError> {
     match fs::remove_dir_all(folder) {
-        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
-            Err(CacheError::at(folder)(cause))
-        }
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(folder)(cause)),
         _ => Ok(()),
     }
 }

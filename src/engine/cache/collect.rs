@@ -4,10 +4,11 @@
 //! removed before the files they name, so a crash leaves unreferenced files, never dangling ones.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use super::{Cache, CacheError, Entry, files_below};
+use super::{Cache, CacheError, Entry, files_below, hold_alone};
 use crate::engine::digest::StageKey;
 
 /// An entry that no given pipeline reaches.
@@ -33,7 +34,7 @@ pub struct Collection {
     pub candidates: Vec<Candidate>,
     /// Files that nothing refers to, left by killed processes.
     pub strays: Vec<PathBuf>,
-    /// Working folders of stages that were stopped and that no pipeline would take up again.
+    /// What stopped, killed and failed stages left that no pipeline would take up again.
     pub abandoned: Vec<PathBuf>,
 }
 
@@ -69,42 +70,50 @@ impl Cache {
                 wanted
             });
         }
-        Ok(Collection { candidates, strays: self.strays()?, abandoned: self.abandoned(keep)? })
+        let mut known: BTreeSet<_> = kept.iter().map(|entry| entry.key).collect();
+        known.extend(keep);
+        Ok(Collection { candidates, strays: self.strays()?, abandoned: self.abandoned(&known)? })
     }
 
-    /// Removes a collection; returns the bytes freed.
-    pub fn collect(&self, collection: &Collection) -> Result<u64, CacheError> {
-        let _alone = self.hold_alone()?;
+    /// Makes sure that no run uses the cache while it is collected; list and delete under it.
+    pub fn hold_alone(&self) -> Result<File, CacheError> {
+        hold_alone(&self.root)
+    }
+
+    /// Removes a collection; returns the bytes freed. The caller holds the cache alone.
+    pub fn collect(&self, collection: &Collection, _alone: &File) -> Result<u64, CacheError> {
         for candidate in &collection.candidates {
-            let path = self.entry_path(&candidate.entry.key);
-            match fs::remove_file(&path) {
-                Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(CacheError::at(&path)(cause));
-                }
-                _ => {}
-            }
+            discard(&self.entry_path(&candidate.entry.key))?;
             self.index.remove(&candidate.entry.key)?;
-            let _ = fs::remove_file(self.log_path(&candidate.entry.key));
+            discard(&self.log_path(&candidate.entry.key))?;
         }
         let mut freed = 0;
         for path in self.strays()? {
             freed += fs::metadata(&path).map_or(0, |found| found.len());
-            fs::remove_file(&path).map_err(CacheError::at(&path))?;
+            discard(&path)?;
         }
         for path in &collection.abandoned {
-            fs::remove_dir_all(path).map_err(CacheError::at(path))?;
+            if path.is_dir() {
+                fs::remove_dir_all(path).map_err(CacheError::at(path))?;
+            } else {
+                discard(path)?;
+            }
         }
         Ok(freed)
     }
 
+    /// Returns what killed and failed stages left: working folders, orders, locks and logs.
     fn abandoned(&self, keep: &BTreeSet<StageKey>) -> Result<Vec<PathBuf>, CacheError> {
-        let folder = self.root.join("work");
         let mut found = Vec::new();
-        for item in fs::read_dir(&folder).map_err(CacheError::at(&folder))? {
-            let item = item.map_err(CacheError::at(&folder))?;
-            let key = item.file_name().to_string_lossy().parse();
-            if !key.is_ok_and(|key| keep.contains(&key)) {
-                found.push(item.path());
+        for folder in ["work", "jobs", "claims", "logs"] {
+            let folder = self.root.join(folder);
+            for item in fs::read_dir(&folder).map_err(CacheError::at(&folder))? {
+                let item = item.map_err(CacheError::at(&folder))?;
+                let name = item.file_name().to_string_lossy().into_owned();
+                let key = name.split('.').next().and_then(|key| key.parse::<StageKey>().ok());
+                if key.is_some_and(|key| !keep.contains(&key)) {
+                    found.push(item.path());
+                }
             }
         }
         found.sort();
@@ -122,5 +131,13 @@ impl Cache {
         let mut found = files_below(&self.root.join("objects"))?;
         found.retain(|path| !known.contains(path));
         Ok(found)
+    }
+}
+
+/// Removes a file that may be gone already.
+fn discard(path: &Path) -> Result<(), CacheError> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(path)(cause)),
+        _ => Ok(()),
     }
 }

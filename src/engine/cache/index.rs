@@ -97,11 +97,11 @@ impl Index {
         Ok(())
     }
 
-    /// Lets SQLite look for damage in its file.
-    pub(super) fn check(&self) -> rusqlite::Result<()> {
+    /// Lets SQLite look for damage in its file; returns the first it finds.
+    pub(super) fn damage(&self) -> rusqlite::Result<Option<String>> {
         let word: String =
             self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-        if word == "ok" { Ok(()) } else { Err(rusqlite::Error::InvalidColumnName(word)) }
+        Ok((word != "ok").then_some(word))
     }
 
     pub(super) fn entry(&self, key: &StageKey) -> rusqlite::Result<Option<Entry>> {

@@ -26,7 +26,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use claim::{Claim, Claimed, Reuse};
+pub use claim::{Claim, Claimed, Patience, Reuse};
 pub use collect::{Candidate, Collection};
 pub use entry::{Entry, RunRecord};
 pub use index::{History, PastRun, is_network};
@@ -72,6 +72,12 @@ pub enum CacheError {
         /// How long this process waited.
         seconds: u64,
     },
+    /// This process was asked to stop while it waited.
+    #[error("stopped while waiting for another process")]
+    Stopped,
+    /// A declared environment variable that can't be put into a key.
+    #[error("the environment variable `{0}` is not valid text")]
+    Variable(String),
     /// A stage left no files.
     #[error("the stage ended without writing anything")]
     NoOutput,
@@ -81,11 +87,16 @@ pub enum CacheError {
 }
 
 fn said(cause: &io::Error) -> String {
-    if cause.kind() == io::ErrorKind::StorageFull {
-        return "no space left on the disk; free some and run again, finished stages are kept"
-            .to_owned();
+    match cause.kind() {
+        io::ErrorKind::StorageFull => {
+            "no space left on the disk; free some and run again, finished stages are kept"
+                .to_owned()
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            format!("{cause}; choose another cache folder with `--cache DIR`")
+        }
+        _ => cause.to_string(),
     }
-    cause.to_string()
 }
 
 impl CacheError {
@@ -103,7 +114,7 @@ pub enum Lookup {
     /// Nothing.
     Miss,
     /// An entry that can't be used, and why.
-    Damaged(String),
+    Damaged(Box<Entry>, String),
 }
 
 /// An open cache folder.
@@ -138,10 +149,11 @@ impl Cache {
 
     /// Looks a key up and checks that its files are there and right.
     pub fn lookup(&self, key: &StageKey) -> Result<Lookup, CacheError> {
-        let entry = match self.index.entry(key)? {
+        let own = |entry: &Entry| entry.key == *key;
+        let entry = match self.index.entry(key)?.filter(own) {
             Some(entry) => entry,
             // A process that died between its last two steps left a manifest but no index row.
-            None => match Entry::read(&self.entry_path(key)) {
+            None => match Entry::read(&self.entry_path(key)).filter(own) {
                 Some(entry) => {
                     self.index.insert(&entry)?;
                     entry
@@ -151,7 +163,7 @@ impl Cache {
         };
         Ok(match self.objects.check(&entry.artifact, self.check) {
             Ok(()) => Lookup::Hit(Box::new(entry)),
-            Err(damage) => Lookup::Damaged(damage),
+            Err(damage) => Lookup::Damaged(Box::new(entry), damage),
         })
     }
 
@@ -185,9 +197,14 @@ impl Cache {
     }
 
     /// Returns the result whose record differs least; among equals one of a stage of this name.
-    pub fn closest(&self, stage: &str, record: &KeyRecord) -> Result<Option<Entry>, CacheError> {
-        const LOOKED_AT: usize = 1000;
-        Ok(closest(self.index.recent(&record.kind, LOOKED_AT)?, record, stage))
+    /// Looks at the `most` latest results of the kind.
+    pub fn closest(
+        &self,
+        stage: &str,
+        record: &KeyRecord,
+        most: usize,
+    ) -> Result<Option<Entry>, CacheError> {
+        Ok(closest(self.index.recent(&record.kind, most)?, record, stage))
     }
 
     /// Returns how earlier runs of a kind went.
@@ -234,12 +251,20 @@ impl Cache {
         Ok(self.index.all()?)
     }
 
-    /// Checks every file of every entry by digest; returns the damaged ones.
-    pub fn verify(&self) -> Result<BTreeMap<StageKey, String>, CacheError> {
+    /// Checks every manifest, and every file of every entry by digest; returns what is damaged.
+    pub fn verify(&self) -> Result<BTreeMap<String, String>, CacheError> {
         let mut damaged = BTreeMap::new();
+        for path in files_below(&self.root.join("entries"))? {
+            let sound = Entry::read(&path).is_some_and(|entry| self.entry_path(&entry.key) == path);
+            if !sound {
+                damaged
+                    .insert(path.display().to_string(), "this manifest can't be read".to_owned());
+            }
+        }
+        self.adopt()?;
         for entry in self.entries()? {
             if let Err(damage) = self.objects.check(&entry.artifact, Check::Everything) {
-                damaged.insert(entry.key, damage);
+                damaged.insert(entry.key.to_string(), damage);
             }
         }
         Ok(damaged)
@@ -248,7 +273,8 @@ impl Cache {
     /// Makes the index anew from the manifests; returns how many there are. The history of runs
     /// stays, unless the index can't be read at all.
     pub fn rebuild(root: &Path) -> Result<usize, CacheError> {
-        let sound = Index::open(root).is_ok_and(|index| index.check().is_ok());
+        let _alone = hold_alone(root)?;
+        let sound = Index::open(root).is_ok_and(|index| index.damage().is_ok_and(|d| d.is_none()));
         if !sound {
             Index::delete(root)?;
         }
@@ -270,38 +296,40 @@ impl Cache {
         Ok(())
     }
 
-    /// Checks the index's own structure.
-    pub fn check_index(&self) -> Result<(), CacheError> {
-        Ok(self.index.check()?)
+    /// Returns what is wrong with the index's own structure, if anything.
+    pub fn index_damage(&self) -> Result<Option<String>, CacheError> {
+        Ok(self.index.damage()?)
     }
 
     /// Marks the cache as in use, so that nothing is collected meanwhile.
     pub fn hold(&self) -> Result<File, CacheError> {
-        let (file, path) = self.use_lock()?;
+        let (file, path) = use_lock(&self.root)?;
         file.lock_shared().map_err(CacheError::at(&path))?;
         Ok(file)
-    }
-
-    /// Makes sure that no run is using the cache.
-    fn hold_alone(&self) -> Result<File, CacheError> {
-        let (file, path) = self.use_lock()?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(CacheError::InUse),
-            Err(TryLockError::Error(cause)) => Err(CacheError::File { path, cause }),
-        }
-    }
-
-    fn use_lock(&self) -> Result<(File, PathBuf), CacheError> {
-        let path = self.root.join("claims").join("in-use.lock");
-        let file = File::options().create(true).append(true).open(&path);
-        Ok((file.map_err(CacheError::at(&path))?, path))
     }
 
     fn entry_path(&self, key: &StageKey) -> PathBuf {
         let name = key.to_string();
         self.root.join("entries").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
+}
+
+/// Makes sure that no run is using a cache.
+fn hold_alone(root: &Path) -> Result<File, CacheError> {
+    let (file, path) = use_lock(root)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(CacheError::InUse),
+        Err(TryLockError::Error(cause)) => Err(CacheError::File { path, cause }),
+    }
+}
+
+fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {
+    let folder = root.join("claims");
+    fs::create_dir_all(&folder).map_err(CacheError::at(&folder))?;
+    let path = folder.join("in-use.lock");
+    let file = File::options().create(true).append(true).open(&path);
+    Ok((file.map_err(CacheError::at(&path))?, path))
 }
 
 fn closest(entries: Vec<Entry>, record: &KeyRecord, stage: &str) -> Option<Entry> {

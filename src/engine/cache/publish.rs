@@ -19,7 +19,7 @@ use crate::engine::key::KeyRecord;
 impl Claim<'_> {
     /// Publishes what is in the output folder and gives the claim back.
     pub fn commit(
-        self,
+        mut self,
         kind: &str,
         record: KeyRecord,
         run: RunRecord,

@@ -34,11 +34,14 @@ impl<S: StageSet> Executor for Inline<S> {
             longest_wait: None,
             log: None,
             stop: Arc::clone(&self.stop),
-            report: Box::new(|_| {}),
+            tell: Box::new(|_| {}),
         };
-        let ending = match Cache::open(&self.cache, Check::Small) {
-            Ok(cache) => order.job.perform::<S>(&cache, conditions),
-            Err(error) => Ending::Failed { message: error.to_string(), lasting: true },
+        // Through JSON and back, as a child process would read it.
+        let job = serde_json::to_vec(&order.job).and_then(|text| serde_json::from_slice(&text));
+        let ending = match (Cache::open(&self.cache, Check::Small), job) {
+            (Ok(cache), Ok(job)) => crate::engine::job::Job::perform::<S>(job, &cache, conditions),
+            (Err(error), _) => Ending::Failed { message: error.to_string(), lasting: true },
+            (_, Err(error)) => Ending::Failed { message: error.to_string(), lasting: true },
         };
         self.updates.push_back(Update::Ended(order.stage, ending));
     }

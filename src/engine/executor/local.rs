@@ -2,10 +2,10 @@
 //!
 //! A child is its own process group, so that Ctrl-C reaches only the runner, which then asks the
 //! children to save their state. A child dies with its runner, whatever kills the runner. Its
-//! output lines are [`ChildLine`]s; everything else it prints goes to the log.
+//! output lines are [`JobLine`]s; everything else it prints goes to the log.
 
-use std::collections::BTreeMap;
-use std::fs::File;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -14,30 +14,67 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 
-use super::{ChildLine, Executor, Order, Update, Urgency, triage};
-use crate::engine::job::{Ending, peak_memory};
+use super::{Executor, Order, Update, Urgency, triage};
+use crate::engine::job::{Ending, JobLine};
 use crate::engine::plan::StageIndex;
+use crate::engine::supervise::{peak_memory, signal_group};
 
 /// How long a stage may take to save its state before it is killed.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// How often clocks and memory are looked after.
+const WATCH_INTERVAL: Duration = Duration::from_millis(50);
+
 struct Running {
     child: Child,
     ending: Option<Ending>,
+    /// Its output is closed.
     silent: bool,
-    deadline: Option<Instant>,
     timeout: Option<Duration>,
+    /// Set when the key is claimed: waiting for another process is not the stage's time.
+    deadline: Option<Instant>,
     timed_out: bool,
+    /// The runner asked it to end.
+    asked: bool,
     kill_at: Option<Instant>,
     peak: u64,
     waiting_log: PathBuf,
 }
 
+impl Running {
+    fn ask(&mut self, urgency: Urgency) {
+        self.asked = true;
+        match urgency {
+            Urgency::Soon => {
+                signal_group(&self.child, Signal::TERM);
+                self.kill_at = Some(Instant::now() + GRACE);
+            }
+            Urgency::Now => signal_group(&self.child, Signal::KILL),
+        }
+    }
+
+    /// Returns how the job ended, if its process is gone.
+    fn ending(&mut self) -> Option<Ending> {
+        if !self.silent {
+            return None;
+        }
+        let status = self.child.try_wait().ok()??;
+        Some(match (self.ending.take(), self.timeout) {
+            (Some(Ending::Stopped) | None, Some(timeout)) if self.timed_out => {
+                triage::timeout(timeout)
+            }
+            (Some(ending), _) => ending,
+            (None, _) if self.asked => Ending::Stopped,
+            (None, _) => triage::death(status, self.peak),
+        })
+    }
+}
+
 /// What a child's reader thread passes on.
 enum Line {
-    Said(StageIndex, ChildLine),
+    Said(StageIndex, JobLine),
     Closed(StageIndex),
 }
 
@@ -46,17 +83,18 @@ pub struct Local {
     program: PathBuf,
     arguments: Vec<String>,
     running: BTreeMap<StageIndex, Running>,
-    finished: Vec<Update>,
+    finished: VecDeque<Update>,
     lines: Receiver<Line>,
     sender: Sender<Line>,
+    watched: Instant,
 }
 
 impl Local {
     /// Runs `program` with `arguments` before those of each job.
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
         let (sender, lines) = channel();
-        let (running, finished) = (BTreeMap::new(), Vec::new());
-        Self { program, arguments, running, finished, lines, sender }
+        let (running, finished, watched) = (BTreeMap::new(), VecDeque::new(), Instant::now());
+        Self { program, arguments, running, finished, lines, sender, watched }
     }
 
     fn start(&mut self, order: &Order) -> io::Result<Running> {
@@ -88,18 +126,20 @@ impl Local {
             child,
             ending: None,
             silent: false,
-            deadline: order.timeout.map(|timeout| Instant::now() + timeout),
             timeout: order.timeout,
+            deadline: None,
             timed_out: false,
+            asked: false,
             kill_at: None,
             peak: 0,
             waiting_log,
         })
     }
 
-    /// Looks after clocks and memory, and notices children that ended without a word.
+    /// Looks after clocks and memory, and notices children that are gone.
     fn watch(&mut self) {
         let now = Instant::now();
+        self.watched = now;
         let mut ended = Vec::new();
         for (&stage, running) in &mut self.running {
             let memory = peak_memory(&running.child.id().to_string());
@@ -107,31 +147,52 @@ impl Local {
             if running.deadline.is_some_and(|deadline| now >= deadline) {
                 running.deadline = None;
                 running.timed_out = true;
-                signal(&running.child, Signal::TERM);
-                running.kill_at = Some(now + GRACE);
+                running.ask(Urgency::Soon);
             }
             if running.kill_at.is_some_and(|at| now >= at) {
                 running.kill_at = None;
-                signal(&running.child, Signal::KILL);
+                running.ask(Urgency::Now);
             }
-            if running.silent
-                && let Ok(Some(status)) = running.child.try_wait()
-            {
-                let ending = match (running.timed_out, running.timeout, running.ending.take()) {
-                    (true, Some(timeout), Some(Ending::Stopped) | None) => triage::timeout(timeout),
-                    (_, _, Some(ending)) => ending,
-                    (_, _, None) => triage::death(status, running.peak),
-                };
+            if let Some(ending) = running.ending() {
                 ended.push((stage, ending));
             }
         }
         for (stage, ending) in ended {
             if let Some(running) = self.running.remove(&stage) {
                 // Still there only if the child never got its key.
-                let _ = std::fs::remove_file(running.waiting_log);
+                let _ = fs::remove_file(running.waiting_log);
             }
-            self.finished.push(Update::Ended(stage, ending));
+            self.finished.push_back(Update::Ended(stage, ending));
         }
+    }
+
+    fn hear(&mut self, line: Line) -> Option<Update> {
+        match line {
+            Line::Said(stage, JobLine::Waits) => return Some(Update::Waits(stage)),
+            Line::Said(stage, JobLine::Progress(progress)) => {
+                return Some(Update::Progress(stage, progress));
+            }
+            Line::Said(stage, JobLine::Begins) => {
+                if let Some(running) = self.running.get_mut(&stage) {
+                    let limit = running.timeout;
+                    running.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+                }
+            }
+            Line::Said(stage, JobLine::Ended(ending)) => {
+                if let Some(running) = self.running.get_mut(&stage) {
+                    running.ending = Some(ending);
+                }
+            }
+            Line::Closed(stage) => {
+                if let Some(running) = self.running.get_mut(&stage) {
+                    running.silent = true;
+                    // Its output is closed: the process is gone or about to be.
+                    let _ = running.child.wait();
+                }
+                self.watch();
+            }
+        }
+        None
     }
 }
 
@@ -144,54 +205,39 @@ impl Executor for Local {
             Err(cause) => {
                 let message = format!("can't start the stage: {cause}");
                 let ending = Ending::Failed { message, lasting: true };
-                self.finished.push(Update::Ended(order.stage, ending));
+                self.finished.push_back(Update::Ended(order.stage, ending));
             }
         }
     }
 
     fn next(&mut self, patience: Duration) -> Option<Update> {
-        const STEP: Duration = Duration::from_millis(50);
         let until = Instant::now() + patience;
         loop {
-            if let Some(update) = self.finished.pop() {
+            if let Some(update) = self.finished.pop_front() {
                 return Some(update);
             }
-            let left = until.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left.min(STEP)) {
-                Ok(Line::Said(stage, ChildLine::Progress(progress))) => {
-                    return Some(Update::Progress(stage, progress));
-                }
-                Ok(Line::Said(stage, ChildLine::Ended(ending))) => {
-                    if let Some(running) = self.running.get_mut(&stage) {
-                        running.ending = Some(ending);
-                    }
-                }
-                Ok(Line::Closed(stage)) => {
-                    if let Some(running) = self.running.get_mut(&stage) {
-                        running.silent = true;
-                        // Its output is closed: the process is gone or about to be.
-                        let _ = running.child.wait();
-                    }
-                    self.watch();
-                }
-                Err(RecvTimeoutError::Timeout) => self.watch(),
-                Err(RecvTimeoutError::Disconnected) => return None,
+            // A stage that talks without pause must not keep the clocks from being looked at.
+            if self.watched.elapsed() >= WATCH_INTERVAL {
+                self.watch();
+                continue;
             }
-            if self.finished.is_empty() && Instant::now() >= until {
-                return None;
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left.min(WATCH_INTERVAL)) {
+                Ok(line) => {
+                    if let Some(update) = self.hear(line) {
+                        return Some(update);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() < until => {}
+                Err(_) if self.finished.is_empty() => return None,
+                Err(_) => {}
             }
         }
     }
 
     fn stop(&mut self, urgency: Urgency) {
         for running in self.running.values_mut() {
-            match urgency {
-                Urgency::Soon => {
-                    signal(&running.child, Signal::TERM);
-                    running.kill_at = Some(Instant::now() + GRACE);
-                }
-                Urgency::Now => signal(&running.child, Signal::KILL),
-            }
+            running.ask(urgency);
         }
     }
 }
@@ -212,10 +258,4 @@ fn read_lines(output: ChildStdout, stage: StageIndex, sender: &Sender<Line>) {
         }
     }
     let _ = sender.send(Line::Closed(stage));
-}
-
-fn signal(child: &Child, signal: Signal) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, signal);
-    }
 }

@@ -11,8 +11,6 @@ mod triage;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::events::Progress;
 use super::job::{Ending, Job};
 use super::plan::StageIndex;
@@ -40,20 +38,12 @@ pub struct Order {
 /// What a running job tells.
 #[derive(Debug)]
 pub enum Update {
+    /// Another process computes its key; it waits for that.
+    Waits(StageIndex),
     /// How far it is.
     Progress(StageIndex, Progress),
     /// That it ended.
     Ended(StageIndex, Ending),
-}
-
-/// A line that a child process prints for its executor.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChildLine {
-    /// How far it is.
-    Progress(Progress),
-    /// How it ended.
-    Ended(Ending),
 }
 
 /// How firmly running jobs are asked to end.

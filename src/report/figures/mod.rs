@@ -4,6 +4,7 @@
 //! Building a figure only computes numbers; drawing only places marks; `paint.rs` alone knows
 //! plotters. The same marks give the PNG and the SVG.
 
+pub(super) mod needed;
 mod paint;
 mod scene;
 mod share_axis;
@@ -115,6 +116,17 @@ impl Figure {
     pub fn label(&self) -> &str {
         match self {
             Self::VarianceSpectrum(figure) => &figure.label,
+        }
+    }
+
+    /// Returns one line on each panel: its title and what it shows in numbers.
+    pub fn summaries(&self) -> Vec<String> {
+        match self {
+            Self::VarianceSpectrum(figure) => figure
+                .series
+                .iter()
+                .map(|series| format!("{}: {}", series.title, series.summary(figure.threshold)))
+                .collect(),
         }
     }
 

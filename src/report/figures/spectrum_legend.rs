@@ -3,15 +3,14 @@
 //! Symbols are drawn with the same sizes and inks as in the panels, only without the series
 //! color, since each panel has its own.
 
+use crate::report::figures::needed::Demand;
 use crate::report::figures::scene::{Align, BLACK, GRAY, Ink, Mark, Scene};
 use crate::report::figures::share_axis::percent;
 use crate::report::figures::typeface::Typeface;
-use crate::report::figures::variance_spectrum::{Scatter, VarianceSpectrum};
+use crate::report::figures::variance_spectrum::{Scatter, Series, VarianceSpectrum};
 
 /// Em of tick labels, summaries and the legend.
 pub(super) const LABEL_SIZE: f64 = 11.5;
-/// Strength of the color of coordinates beyond the threshold.
-pub(super) const PALE: f64 = 0.35;
 /// Radius of the dot of one run.
 pub(super) const RUN_DOT: f64 = 1.25;
 /// Largest radius of a dot on the running sum.
@@ -19,6 +18,15 @@ pub(super) const SUM_DOT: f64 = 2.75;
 
 const SYMBOL_GAP: f64 = 6.0;
 const ENTRY_GAP: f64 = 20.0;
+
+/// Returns the strength of the color of a coordinate.
+pub(super) const fn strength(demand: Demand) -> f64 {
+    match demand {
+        Demand::Every => 1.0,
+        Demand::Some => 0.6,
+        Demand::None => 0.25,
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Symbol {
@@ -51,12 +59,17 @@ impl Legend {
     /// Collects the entries that this figure needs.
     pub(super) fn of(figure: &VarianceSpectrum, typeface: &Typeface) -> Self {
         let threshold = percent(figure.threshold);
-        let mut entries = vec![
-            (Symbol::Bar(GRAY), format!("needed for {threshold} %")),
-            (Symbol::Bar(GRAY.tint(PALE)), "not needed".to_owned()),
-            (Symbol::Line, "cumulative".to_owned()),
-            (Symbol::Dashes, format!("{threshold} % threshold")),
-        ];
+        let bar = |demand| Symbol::Bar(GRAY.tint(strength(demand)));
+        let mut entries = vec![(bar(Demand::Every), format!("needed for {threshold} %"))];
+        let disagree = |series: &Series| {
+            (0..series.coordinates.len()).any(|k| series.needed.demand(k) == Demand::Some)
+        };
+        if figure.series.iter().any(disagree) {
+            entries.push((bar(Demand::Some), "in some runs".to_owned()));
+        }
+        entries.push((bar(Demand::None), "not needed".to_owned()));
+        entries.push((Symbol::Line, "cumulative".to_owned()));
+        entries.push((Symbol::Dashes, format!("{threshold} % threshold")));
         let mut coordinates = figure.series.iter().flat_map(|series| &series.coordinates);
         if coordinates.any(|coordinate| coordinate.share_std.is_some()) {
             entries.push(match figure.scatter {
@@ -113,19 +126,27 @@ fn draw_symbol(scene: &mut Scene, symbol: Symbol, from: f64, middle: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Record;
     use crate::report::figures::variance_spectrum::tests::{runs, spec};
+
+    fn texts(settings: &str, records: &[Record]) -> Vec<String> {
+        let figure = spec(settings).build(records).unwrap();
+        let legend = Legend::of(&figure, &Typeface::embedded().unwrap());
+        legend.entries.into_iter().map(|entry| entry.1).collect()
+    }
 
     #[test]
     fn scatter_is_explained_only_where_there_is_some() {
-        let typeface = Typeface::embedded().unwrap();
-        let texts = |records: &[crate::report::Record]| -> Vec<String> {
-            let figure = spec("threshold: 0.999").build(records).unwrap();
-            Legend::of(&figure, &typeface).entries.into_iter().map(|entry| entry.1).collect()
-        };
         let mut expected =
             vec!["needed for 99.9 %", "not needed", "cumulative", "99.9 % threshold", "± 1 std"];
-        assert_eq!(texts(&runs()), expected);
+        assert_eq!(texts("threshold: 0.999", &runs()), expected);
         expected.pop();
-        assert_eq!(texts(&runs()[2..]), expected);
+        assert_eq!(texts("threshold: 0.999", &runs()[2..]), expected);
+    }
+
+    #[test]
+    fn coordinates_that_only_some_runs_need_have_an_entry_where_there_are_any() {
+        let entries = texts("threshold: 0.7", &runs());
+        assert_eq!(entries[..3], ["needed for 70 %", "in some runs", "not needed"]);
     }
 }

@@ -1,15 +1,15 @@
 //! Lays a variance spectrum out as panels side by side that share their axes.
 //!
 //! Each panel shows bars (share of each coordinate), their scatter, and the running sum with
-//! the threshold as a dashed rule; coordinates needed to reach the threshold are in full color,
-//! the rest pale. Panels have equal heights and scales, so they compare by eye; only the
+//! the threshold as a dashed rule; coordinates that every run needs to reach the threshold are
+//! in full color, those that none needs pale, the others between. Panels have equal heights and scales, so they compare by eye; only the
 //! leftmost of a row carries the share axis. All sizes are in CSS pixels.
 
 use crate::report::figures::scene::{
     Align, BLACK, FAINT, GRAY, Ink, Mark, PALETTE, Scene, Text, Turn,
 };
 use crate::report::figures::share_axis::{ShareAxis, percent};
-use crate::report::figures::spectrum_legend::{LABEL_SIZE, Legend, PALE, RUN_DOT, SUM_DOT};
+use crate::report::figures::spectrum_legend::{LABEL_SIZE, Legend, RUN_DOT, SUM_DOT, strength};
 use crate::report::figures::typeface::Typeface;
 use crate::report::figures::variance_spectrum::{Scatter, Series, VarianceSpectrum};
 
@@ -109,7 +109,7 @@ impl Panel<'_> {
     fn draw_bars(&self, scene: &mut Scene, ink: Ink) {
         let half = self.room() * BAR / 2.0;
         for (index, coordinate) in self.series.coordinates.iter().enumerate() {
-            let ink = if index < self.series.needed { ink } else { ink.tint(PALE) };
+            let ink = ink.tint(strength(self.series.needed.demand(index)));
             let (x, y) = (self.x(index), self.y(coordinate.share));
             if y < self.bottom() {
                 scene.marks.push(Mark::Rect {
@@ -192,15 +192,12 @@ impl Panel<'_> {
     }
 
     fn draw_titles(&self, scene: &mut Scene, typeface: &Typeface) {
-        let series = self.series;
-        let runs = series.coordinates.first().map_or(0, |coordinate| coordinate.runs.len());
-        let summary = format!(
-            "{} % in {} of {} coordinates, n = {runs}",
-            percent(self.figure.threshold),
-            series.needed,
-            series.coordinates.len()
-        );
-        let title = typeface.fitted(&series.title, TITLE_SIZE, self.width);
+        let title = typeface.fitted(&self.series.title, TITLE_SIZE, self.width);
+        let mut summary = self.series.summary(self.figure.threshold);
+        if typeface.width(&summary, LABEL_SIZE) > self.width {
+            // The axis below says what is counted; the numbers must stay.
+            summary = summary.replace(" coordinates", "");
+        }
         let summary = typeface.fitted(&summary, LABEL_SIZE, self.width);
         scene.text(&title, (self.left, self.top - 27.0), TITLE_SIZE, Align::Start, BLACK);
         scene.text(&summary, (self.left, self.top - 10.0), LABEL_SIZE, Align::Start, GRAY);
@@ -255,6 +252,25 @@ mod tests {
         let without = figure("").svg().unwrap();
         // Three coordinates of two runs, two of one run, and the legend's.
         assert_eq!(count(&with_dots, "circle") - count(&without, "circle"), 3 * 2 + 2 + 1);
+    }
+
+    #[test]
+    fn zz_render_for_eyes() {
+        use crate::report::record::{Labels, Record, RecordValue, Values};
+        let run = |model: &str, seed: usize, decay: f64| {
+            let labels: Labels = [("model".to_owned(), model.to_owned()), ("seed".to_owned(), seed.to_string())].into();
+            let list = (0..16).map(|k| decay.powi(k)).collect();
+            Record::new(labels, Values::from([("variances".to_owned(), RecordValue::List(list))])).unwrap()
+        };
+        let mut records = Vec::new();
+        for (m, d) in [("PCAE", [0.3, 0.3, 0.3]), ("isometry only", [0.55, 0.65, 0.72]), ("variance only", [0.8, 0.83, 0.7]), ("a fourth", [0.5,0.6,0.7])] {
+            for (s, d) in d.into_iter().enumerate() { records.push(run(m, s, d)); }
+        }
+        for (name, n) in [("three", 9), ("four", 12)] {
+            let f = Figure::VarianceSpectrum(spec("").build(&records[..n]).unwrap());
+            f.write_png(std::path::Path::new(&format!("/tmp/spectrum-{name}.png"))).unwrap();
+            println!("{:?}", f.summaries());
+        }
     }
 
     #[test]

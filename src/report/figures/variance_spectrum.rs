@@ -2,8 +2,8 @@
 //!
 //! What: per run, variances divided by their sum, and the running sum in coordinate order;
 //! then mean and spread over runs, one series per label of one axis.
-//! Reference: PCAE paper, section 5.1 and its figure on bottleneck sizes; the dimension is the
-//! smallest k whose first k coordinates hold at least the threshold's share.
+//! Reference: PCAE paper, section 5.1 and its figure on bottleneck sizes; how many coordinates
+//! reach the threshold is counted in each run (see needed.rs).
 //! Assumptions: coordinates are comparable across runs by position; they are not sorted here.
 //! Checked against: hand-computed shares in the tests below.
 
@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::numerics::units::Fraction;
 use crate::report::axes::check_axes;
 use crate::report::figures::FigureError;
+use crate::report::figures::needed::{Needed, count};
+use crate::report::figures::share_axis::percent;
 use crate::report::frame::{Frame, FrameError, Spread};
 use crate::report::join::{JoinError, check_fields};
 use crate::report::record::{Record, RecordError, RecordValue, Values};
@@ -108,8 +110,23 @@ pub struct Series {
     pub title: String,
     /// The coordinates in their own order.
     pub coordinates: Vec<Coordinate>,
-    /// How many leading coordinates hold the threshold's share on average.
-    pub needed: usize,
+    /// How many leading coordinates hold the threshold's share.
+    pub needed: Needed,
+}
+
+impl Series {
+    /// Writes how many coordinates reach the threshold, of how many, in how many runs.
+    pub(super) fn summary(&self, threshold: f64) -> String {
+        let (needed, count) = (self.needed.text(), self.coordinates.len());
+        let runs = self.needed.runs.len();
+        format!("{} % in {needed} of {count} coordinates, n = {runs}", percent(threshold))
+    }
+}
+
+/// One run of a series.
+struct Run {
+    shares: Vec<f64>,
+    needed: usize,
 }
 
 /// A finished variance spectrum.
@@ -138,8 +155,8 @@ impl VarianceSpectrumSpec {
         let roles: [(&'static str, &[String]); 2] = [("series", series_axis), ("over", &self.over)];
         check_axes(records, &fields, &roles, &["series", "over"])?;
 
-        let mut runs: BTreeMap<&str, Vec<Vec<f64>>> = BTreeMap::new();
-        let mut cells = Vec::new();
+        let mut runs: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
+        let (mut cells, mut counts) = (Vec::new(), Vec::new());
         for (index, record) in records.iter().enumerate() {
             let Some(value) = record.values().get(&self.field) else {
                 continue;
@@ -149,17 +166,17 @@ impl VarianceSpectrumSpec {
                 return Err(FrameError::Unlabeled { field, record: index, axis }.into());
             };
             self.refuse_twins(&records[..index], record, index)?;
-            let shares = self.shares(value, index)?;
-            cells.extend(per_coordinate(record, &shares)?);
+            let run = self.run(value, index)?;
+            cells.extend(per_coordinate(record, &run.shares)?);
+            let needed = RecordValue::Number(run.needed as f64);
+            let needed = Values::from([("needed".to_owned(), needed)]);
+            counts.push(Record::new(record.labels().clone(), needed)?);
             let known = runs.entry(label).or_default();
-            if let Some(first) = known.first().filter(|first| first.len() != shares.len()) {
-                return Err(FigureError::UnequalLengths {
-                    series: label.clone(),
-                    first: first.len(),
-                    second: shares.len(),
-                });
+            let (first, second) = (known.first().map(|run| run.shares.len()), run.shares.len());
+            if let Some(first) = first.filter(|first| *first != second) {
+                return Err(FigureError::UnequalLengths { series: label.clone(), first, second });
             }
-            known.push(shares);
+            known.push(run);
         }
 
         let frame = Frame::of(&cells, &["share", "cumulative"])?;
@@ -173,22 +190,30 @@ impl VarianceSpectrumSpec {
             cumulative.insert(summary.labels, summary.mean);
         }
 
+        let mut needed = BTreeMap::new();
+        let counts = Frame::of(&counts, &["needed"])?;
+        for summary in counts.summarize("needed", series_axis, self.spread)? {
+            needed.insert(summary.labels, (summary.mean, summary.std));
+        }
+
         let labels = appearance(records, &fields, &self.series);
         let series = labels.into_iter().map(|label| {
             let runs = runs.get(label).map_or(&[][..], Vec::as_slice);
-            let width = runs.first().map_or(0, Vec::len);
+            let width = runs.first().map_or(0, |run| run.shares.len());
             let coordinates: Vec<Coordinate> = (0..width)
                 .map(|k| {
                     let place = vec![label.to_owned(), k.to_string()];
                     let (share, share_std) = means.get(&place).copied().unwrap_or_default();
                     let cumulative = cumulative.get(&place).copied().unwrap_or_default();
-                    let runs = runs.iter().map(|run| run[k]).collect();
+                    let runs = runs.iter().map(|run| run.shares[k]).collect();
                     Coordinate { share, share_std, cumulative, runs }
                 })
                 .collect();
             let title = self.titles.get(label).map_or(label, String::as_str).to_owned();
-            let needed = needed(&coordinates, self.threshold.get());
-            Series { title, coordinates, needed }
+            let (mean, std) =
+                needed.get([label.to_owned()].as_slice()).copied().unwrap_or_default();
+            let runs = runs.iter().map(|run| run.needed).collect();
+            Series { title, coordinates, needed: Needed { runs, mean, std } }
         });
         Ok(VarianceSpectrum {
             caption: self.caption.clone(),
@@ -200,8 +225,8 @@ impl VarianceSpectrumSpec {
         })
     }
 
-    /// Divides the variances of one run by their sum.
-    fn shares(&self, value: &RecordValue, record: usize) -> Result<Vec<f64>, FigureError> {
+    /// Divides the variances of one run by their sum, and counts how many reach the threshold.
+    fn run(&self, value: &RecordValue, record: usize) -> Result<Run, FigureError> {
         let field = self.field.clone();
         let RecordValue::List(variances) = value else {
             let (expected, found) = ("a list", value.kind());
@@ -216,7 +241,8 @@ impl VarianceSpectrumSpec {
         if total <= 0.0 {
             return Err(FigureError::NoVariance { field, record });
         }
-        Ok(variances.iter().map(|variance| variance / total).collect())
+        let shares = variances.iter().map(|variance| variance / total).collect();
+        Ok(Run { shares, needed: count(variances, self.threshold.get()) })
     }
 
     /// Refuses a second record with the labels of an earlier one.
@@ -237,13 +263,6 @@ impl VarianceSpectrumSpec {
         let (field, labels) = (self.field.clone(), labels.join(", "));
         Err(JoinError::Conflict { field, labels, first, second }.into())
     }
-}
-
-/// Counts the leading coordinates that together hold the threshold's share.
-fn needed(coordinates: &[Coordinate], threshold: f64) -> usize {
-    // A running sum of shares reaches 1 only up to rounding.
-    let enough = |coordinate: &Coordinate| coordinate.cumulative >= threshold - 1e-12;
-    coordinates.iter().position(enough).map_or(coordinates.len(), |index| index + 1)
 }
 
 /// Turns one run into one record per coordinate, so that the frame can average them.
@@ -311,14 +330,21 @@ pub(in crate::report) mod tests {
     }
 
     #[test]
-    fn the_needed_coordinates_are_the_first_to_reach_the_threshold() {
-        let needed = |threshold: &str| -> Vec<usize> {
-            let figure = spec(&format!("threshold: {threshold}")).build(&runs()).unwrap();
-            figure.series.iter().map(|series| series.needed).collect()
+    fn the_needed_coordinates_are_counted_in_each_run_not_in_the_mean_spectrum() {
+        let figure = spec("threshold: 0.7").build(&runs()).unwrap();
+        // The mean share of the first coordinate is 0.7 already, but one run needs two.
+        assert_eq!(figure.series[0].needed.runs, [2, 1]);
+        let summaries = |settings: &str| -> Vec<String> {
+            let figure = spec(settings).build(&runs()).unwrap();
+            figure.series.iter().map(|series| series.summary(figure.threshold)).collect()
         };
-        assert_eq!(needed("0.5"), [1, 1]);
-        assert_eq!(needed("0.9"), [2, 2]);
-        assert_eq!(needed("1.0"), [3, 2]);
+        let two = "70 % in 2 of 2 coordinates, n = 1";
+        assert_eq!(summaries("threshold: 0.7"), ["70 % in 1.5 ± 0.5 of 3 coordinates, n = 2", two]);
+        assert_eq!(
+            summaries("threshold: 0.7, spread: Sample"),
+            ["70 % in 1.5 ± 0.7 of 3 coordinates, n = 2", two]
+        );
+        assert_eq!(summaries("threshold: 1.0")[0], "100 % in 3 of 3 coordinates, n = 2");
     }
 
     #[test]
