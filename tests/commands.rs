@@ -39,7 +39,7 @@ fn why_compares_with_the_closest_key_for_misses_and_hits() {
     insta::with_settings!({filters => filters}, {
         insta::assert_snapshot!(hit.stdout, @r#"
         number-one [key] (line 5)  hit: cached
-        closest other key [key] (number-two, just now, took [time]); 1 of 9 components differ
+        closest other key [key] (number-two, just now, took [time]); 1 of 8 components differ
           args[3] "2" -> "1"
         "#);
     });
@@ -48,7 +48,7 @@ fn why_compares_with_the_closest_key_for_misses_and_hits() {
     insta::with_settings!({filters => filters}, {
         insta::assert_snapshot!(miss.stdout, @r#"
         number-one [key] (line 5)  miss: would run
-        closest other key [key] (number-one, just now, took [time]); 1 of 9 components differ
+        closest other key [key] (number-one, just now, took [time]); 1 of 8 components differ
           args[3] "1" -> "7"
         "#);
     });

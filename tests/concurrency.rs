@@ -34,7 +34,8 @@ fn four_runners_compute_each_key_once() {
         for runner in runners {
             let output = runner.wait_with_output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(output.status.success(), "round {round}: {text}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "round {round}: {text}{stderr}");
             executed += text.matches(r#""outcome":"executed""#).count();
         }
         let mut lines: Vec<_> = sandbox.read("executions").lines().map(str::to_owned).collect();

@@ -27,7 +27,7 @@ pub struct Figure {
 
 impl Stage for Figure {
     fn kind(&self) -> Kind {
-        Kind { name: "Figure", version: 2 }
+        Kind { name: "Figure", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {

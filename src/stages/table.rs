@@ -53,7 +53,7 @@ pub struct Table {
 
 impl Stage for Table {
     fn kind(&self) -> Kind {
-        Kind { name: "Table", version: 2 }
+        Kind { name: "Table", version: 1 }
     }
 
     fn inputs(&self) -> Vec<Input> {

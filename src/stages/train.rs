@@ -150,14 +150,10 @@ fn shown(now: &training::Progress<'_>, epochs: usize) -> Progress {
 
 /// Returns the log's line on an epoch, with the losses of its last step.
 fn epoch_line(now: &training::Progress<'_>, factor: f64) -> String {
-    let mut line = format!(
-        "epoch {}/{}, step {}/{}, rate x {factor:.3}:",
-        now.epoch, now.epochs, now.step, now.steps
-    );
-    for (name, value) in now.terms {
-        line += &format!(" {name} {}", compact(*value));
-    }
-    line
+    let terms: Vec<String> =
+        now.terms.iter().map(|(name, value)| format!("{name} {}", compact(*value))).collect();
+    let training::Progress { epoch, epochs, step, steps, .. } = now;
+    format!("epoch {epoch}/{epochs}, step {step}/{steps}, rate x {factor:.3}: {}", terms.join(", "))
 }
 
 /// Writes a loss with enough digits to see it change.
@@ -178,7 +174,7 @@ mod tests {
     fn the_log_tells_every_loss_of_an_epoch() {
         assert_eq!(
             epoch_line(&progress(24), 0.5),
-            "epoch 2/84, step 24/1000, rate x 0.500: total 31.2500 variance 1.23e-4"
+            "epoch 2/84, step 24/1000, rate x 0.500: total 31.2500, variance 1.23e-4"
         );
     }
 

@@ -3,7 +3,7 @@
 //! Entries can always be rebuilt from the manifests; only the history of failed runs is the
 //! index's own.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,19 +72,35 @@ impl Index {
     pub(super) fn open(root: &Path) -> Result<Self, CacheError> {
         let connection = Connection::open(root.join(FILE))?;
         connection.busy_timeout(Duration::from_mins(1))?;
-        // A write-ahead log needs shared memory, which network file systems don't give.
-        let mode = if is_network(root) {
-            "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"
-        } else {
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-        };
-        connection.execute_batch(mode)?;
-        let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version == 0 {
-            connection.execute_batch(TABLES)?;
-            connection.execute_batch("PRAGMA user_version = 1")?;
+        let index = Self { connection };
+        let network = is_network(root);
+        if index.version()? == 0 {
+            index.set_up(root, network)?;
         }
-        Ok(Self { connection })
+        let synchronous = if network { "FULL" } else { "NORMAL" };
+        index.connection.pragma_update(None, "synchronous", synchronous)?;
+        Ok(index)
+    }
+
+    fn version(&self) -> rusqlite::Result<u32> {
+        self.connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+    }
+
+    /// Makes the tables, once for all processes: SQLite doesn't wait when two of them switch the
+    /// journal at the same time.
+    fn set_up(&self, root: &Path, network: bool) -> Result<(), CacheError> {
+        let path = root.join("claims").join("index.lock");
+        let lock = File::options().create(true).append(true).open(&path);
+        let lock = lock.map_err(CacheError::at(&path))?;
+        lock.lock().map_err(CacheError::at(&path))?;
+        if self.version()? == 0 {
+            // A write-ahead log needs shared memory, which network file systems don't give.
+            let journal = if network { "DELETE" } else { "WAL" };
+            self.connection.pragma_update(None, "journal_mode", journal)?;
+            self.connection.execute_batch(TABLES)?;
+            self.connection.pragma_update(None, "user_version", 1)?;
+        }
+        Ok(())
     }
 
     pub(super) fn delete(root: &Path) -> Result<(), CacheError> {

@@ -222,7 +222,7 @@ impl Panel<'_> {
 #[cfg(test)]
 mod tests {
     use crate::report::figures::Figure;
-    use crate::report::figures::variance_spectrum::tests::{runs, spec};
+    use crate::report::figures::variance_spectrum::tests::{run, runs, spec};
 
     fn figure(more: &str) -> Figure {
         Figure::VarianceSpectrum(spec(more).build(&runs()).unwrap())
@@ -255,22 +255,20 @@ mod tests {
     }
 
     #[test]
-    fn zz_render_for_eyes() {
-        use crate::report::record::{Labels, Record, RecordValue, Values};
-        let run = |model: &str, seed: usize, decay: f64| {
-            let labels: Labels = [("model".to_owned(), model.to_owned()), ("seed".to_owned(), seed.to_string())].into();
-            let list = (0..16).map(|k| decay.powi(k)).collect();
-            Record::new(labels, Values::from([("variances".to_owned(), RecordValue::List(list))])).unwrap()
-        };
-        let mut records = Vec::new();
-        for (m, d) in [("PCAE", [0.3, 0.3, 0.3]), ("isometry only", [0.55, 0.65, 0.72]), ("variance only", [0.8, 0.83, 0.7]), ("a fourth", [0.5,0.6,0.7])] {
-            for (s, d) in d.into_iter().enumerate() { records.push(run(m, s, d)); }
-        }
-        for (name, n) in [("three", 9), ("four", 12)] {
-            let f = Figure::VarianceSpectrum(spec("").build(&records[..n]).unwrap());
-            f.write_png(std::path::Path::new(&format!("/tmp/spectrum-{name}.png"))).unwrap();
-            println!("{:?}", f.summaries());
-        }
+    fn a_narrow_panel_keeps_the_numbers_of_its_summary() {
+        let runs: Vec<_> = ["a", "b", "c", "d"]
+            .into_iter()
+            .flat_map(|model| {
+                // The first run needs all coordinates, the second all but one.
+                let mut variances = vec![1.0; 100];
+                let first = run(model, "s0", &variances);
+                variances[99] = 0.0;
+                [first, run(model, "s1", &variances)]
+            })
+            .collect();
+        let figure = Figure::VarianceSpectrum(spec("threshold: 0.9999").build(&runs).unwrap());
+        assert!(figure.svg().unwrap().contains("99.99 % in 99.5 ± 0.5 of 100, n = 2"));
+        assert_eq!(figure.summaries()[3], "d: 99.99 % in 99.5 ± 0.5 of 100 coordinates, n = 2");
     }
 
     #[test]

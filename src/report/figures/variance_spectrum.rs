@@ -286,7 +286,8 @@ pub(in crate::report) mod tests {
     use super::*;
     use crate::report::record::Labels;
 
-    fn run(model: &str, seed: &str, variances: &[f64]) -> Record {
+    /// Returns the variances of one run.
+    pub(in crate::report) fn run(model: &str, seed: &str, variances: &[f64]) -> Record {
         let labels = [("model", model), ("seed", seed)];
         let labels: Labels = labels.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
         let values = Values::from([("variances".to_owned(), RecordValue::List(variances.into()))]);
