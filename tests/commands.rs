@@ -330,3 +330,18 @@ fn reports_of_an_earlier_run_are_named_when_their_stage_fails() {
         failed.stderr
     );
 }
+
+#[test]
+fn a_cache_that_can_not_be_is_refused_with_advice() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.write("file", "not a folder");
+    let refused = sandbox.call(&["pipeline.ron", "--cache", "file"]).fails_with(2);
+    assert!(refused.stderr.contains("can't use `file` as the cache folder"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--cache DIR"), "{}", refused.stderr);
+    sandbox.run().ok();
+    sandbox.write("cache/index.sqlite", "garbage, and enough of it to look like a file");
+    let damaged = sandbox.call(&["status", "pipeline.ron"]).fails_with(5);
+    assert!(damaged.stderr.contains("`pcae-run cache rebuild`"), "{}", damaged.stderr);
+    sandbox.call(&["cache", "rebuild"]).ok();
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}

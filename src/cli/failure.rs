@@ -57,6 +57,7 @@ impl From<CacheError> for Failure {
             CacheError::NoOutput => STAGE_FAILED,
             CacheError::Variable(_) => USAGE,
             CacheError::Stopped => INTERRUPTED,
+            CacheError::Folder { .. } => USAGE,
             CacheError::File { .. } | CacheError::Index(_) | CacheError::Newer { .. } => INTEGRITY,
         };
         Self { code, message: error.to_string(), drawn: false }

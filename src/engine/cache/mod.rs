@@ -26,6 +26,8 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::ErrorCode;
+
 pub use claim::{Claim, Claimed, Patience, Reuse};
 pub use collect::{Candidate, Collection};
 pub use entry::{Entry, RunRecord};
@@ -54,8 +56,17 @@ pub enum CacheError {
         cause: io::Error,
     },
     /// The index failed.
-    #[error("the cache index failed: {0}; `pcae-run cache rebuild` makes it anew")]
+    #[error("{}", index_said(.0))]
     Index(#[from] rusqlite::Error),
+    /// The folder can't be made or used.
+    #[error("can't use `{}` as the cache folder: {cause}; name another with `--cache DIR`", path.display())]
+    Folder {
+        /// The cache folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
     /// The folder was written by a newer program.
     #[error("`{}` has layout {found}, this program knows {LAYOUT}: use a newer pcae-run", path.display())]
     Newer {
@@ -86,16 +97,26 @@ pub enum CacheError {
     InUse,
 }
 
+const NO_SPACE: &str =
+    "no space left on the disk; free some and run again, finished stages are kept";
+
 fn said(cause: &io::Error) -> String {
     match cause.kind() {
-        io::ErrorKind::StorageFull => {
-            "no space left on the disk; free some and run again, finished stages are kept"
-                .to_owned()
-        }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            format!("{cause}; choose another cache folder with `--cache DIR`")
-        }
+        io::ErrorKind::StorageFull => NO_SPACE.to_owned(),
         _ => cause.to_string(),
+    }
+}
+
+fn index_said(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => NO_SPACE.to_owned(),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            format!("the cache can't be written: {error}; name another with `--cache DIR`")
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the cache index is damaged: `pcae-run cache rebuild` makes it anew".to_owned()
+        }
+        _ => format!("the cache index failed: {error}"),
     }
 }
 
@@ -130,8 +151,8 @@ impl Cache {
     /// Opens a cache folder, making it if needed.
     pub fn open(root: &Path, check: Check) -> Result<Self, CacheError> {
         for folder in ["objects", "entries", "claims", "work", "jobs", "logs"] {
-            let path = root.join(folder);
-            fs::create_dir_all(&path).map_err(CacheError::at(&path))?;
+            fs::create_dir_all(root.join(folder))
+                .map_err(|cause| CacheError::Folder { path: root.to_owned(), cause })?;
         }
         check_layout(root)?;
         Ok(Self {
