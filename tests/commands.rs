@@ -262,7 +262,7 @@ fn an_own_program_can_feed_a_table_whose_cells_can_be_traced() {
     Model A   1.10 ± 0.10         1.00 ± 0.50
     b         2.10 ± 0.10*
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-    Mean ± population standard deviation over seed (n = 2).
+    Mean ± population standard deviation over seed (n = 2); published numbers as printed.
     * best
     ");
     assert_eq!(sandbox.read("reports/own/accuracy.csv").lines().count(), 3);

@@ -269,7 +269,13 @@ fn wait_for_progress(runner: &mut Child, mark: &str) {
 
 #[test]
 fn a_training_has_the_same_bytes_with_any_number_of_threads() {
-    let (one, two) = (Sandbox::new(TRAINING), Sandbox::new(TRAINING));
+    // Batches and channels as in the quickstart: large enough that matrix products are split.
+    let text = TRAINING
+        .replace("samples: 256", "samples: 512")
+        .replace("channels: [8, 8]", "channels: [16, 32]")
+        .replace("batch_size: 64", "batch_size: 256")
+        .replace("Steps(2000)", "Steps(40)");
+    let (one, two) = (Sandbox::new(&text), Sandbox::new(&text));
     one.run_with(&["-j", "1", "--device-jobs", "1"]).ok();
     two.run_with(&["-j", "4", "--device-jobs", "4"]).ok();
     assert_eq!(one.results(), two.results());

@@ -303,3 +303,26 @@ fn a_folder_can_be_an_output() {
     sandbox.call(&["export", "read", "there"]).ok();
     assert_eq!(sandbox.read("there/out"), "1\n2\n");
 }
+
+#[test]
+fn distances_of_other_images_are_refused() {
+    let images = |name: &str, seed: u64| {
+        format!(
+            r#""{name}": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 64, seed: {seed}))), split: Train),"#
+        )
+    };
+    let sandbox = Sandbox::new(&format!(
+        r#"Pipeline(name: "p", stages: {{ {} {}
+            "distances": Geodesic(data: "these", neighbors: 5),
+            "train": Train(
+                model: Pcae(latent: 2, network: Conv(channels: [4]), beta: 1.0, gamma: Fixed),
+                data: "those", distances: "distances", length: Steps(1), batch_size: 32,
+                optimizer: Adam(rate: 1e-3), seed: 0,
+            ),
+        }})"#,
+        images("these", 1),
+        images("those", 2),
+    ));
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    assert!(failed.stderr.contains("between other images than `data`"), "{}", failed.stderr);
+}

@@ -55,9 +55,8 @@ impl From<CacheError> for Failure {
         let code = match error {
             CacheError::Waited { .. } | CacheError::InUse => BUSY,
             CacheError::NoOutput => STAGE_FAILED,
-            CacheError::Variable(_) => USAGE,
+            CacheError::Variable(_) | CacheError::Folder { .. } => USAGE,
             CacheError::Stopped => INTERRUPTED,
-            CacheError::Folder { .. } => USAGE,
             CacheError::File { .. } | CacheError::Index(_) | CacheError::Newer { .. } => INTEGRITY,
         };
         Self { code, message: error.to_string(), drawn: false }

@@ -256,13 +256,24 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_turn_counter_clockwise_lifts_the_right_end() {
+    fn an_eighth_turn_counter_clockwise_lifts_the_right_end() {
         let canvas = Canvas { size: 64, supersampling: 1 };
         let mut image = vec![0; 64 * 64];
         let orientation = PI / 4.0;
         canvas.draw(&Ellipse { scale: 1.0, orientation, x: 0.5, y: 0.5 }, &mut image);
         assert_eq!(image[25 * 64 + 38], 255, "up and to the right of the center is inside");
         assert_eq!(image[38 * 64 + 38], 0, "down and to the right of the center is outside");
+    }
+
+    #[test]
+    fn x_goes_right_and_y_goes_down_and_y_is_the_fastest_factor() {
+        let canvas = Canvas { size: 64, supersampling: 1 };
+        let mut image = vec![0; 64 * 64];
+        canvas.draw(&Ellipse { scale: 1.0, orientation: 0.0, x: 1.0, y: 0.0 }, &mut image);
+        assert_eq!(image[16 * 64 + 48], 255, "right and up holds the center");
+        assert_eq!(image[48 * 64 + 16], 0, "left and down is empty");
+        let second = Ellipse::on_lattice(1);
+        assert_eq!((second.x, second.y), (0.0, 1.0 / 31.0));
     }
 
     #[test]

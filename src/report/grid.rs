@@ -188,8 +188,10 @@ fn note(table: &Table) -> Option<String> {
     };
     let over: Vec<&str> = table.over.iter().map(|axis| axis.title.as_str()).collect();
     let count = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let published = table.rows.iter().flat_map(|row| &row.cells).any(|c| c.published.is_some());
+    let beside = if published { "; published numbers as printed" } else { "" };
     Some(format!(
-        "Mean ± {deviation} standard deviation over {} (n = {count}).",
+        "Mean ± {deviation} standard deviation over {} (n = {count}){beside}.",
         over.join(" and ")
     ))
 }
@@ -220,7 +222,7 @@ mod tests {
     fn the_note_tells_divisor_axis_and_count() {
         assert_eq!(
             Grid::of(&wide()).note.unwrap(),
-            "Mean ± population standard deviation over seed (n = 1 to 2)."
+            "Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed."
         );
     }
 

@@ -172,7 +172,7 @@ mod tests {
             (published) &  & (6.20 $\pm$ 0.40\rlap{)} &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 1 to 2).}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 1 to 2); published numbers as printed.}
         \end{table}
         ");
     }
@@ -193,7 +193,7 @@ mod tests {
             irmae & 6.00 $\pm$ 0.00 &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 2).}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 2); published numbers as printed.}
         \end{table}
         ");
     }

@@ -70,7 +70,7 @@ mod tests {
         | 3D\_shapes | **5.00 ± 0.00** | 6.00 | – |
         | (published) |  | (6.20 ± 0.40) |  |
 
-        Mean ± population standard deviation over seed (n = 1 to 2).
+        Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed.
         ");
     }
 
@@ -85,7 +85,7 @@ mod tests {
         | hae | 7.50 ± 0.50 | 7.40 |
         | irmae | 6.00 ± 0.00 |  |
 
-        Mean ± population standard deviation over seed (n = 2).
+        Mean ± population standard deviation over seed (n = 2); published numbers as printed.
         ");
     }
 

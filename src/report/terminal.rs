@@ -8,6 +8,9 @@ use crate::report::table::Table;
 
 const GAP: &str = "   ";
 
+/// A caption above a narrow table may be this wide.
+const NARROWEST: usize = 60;
+
 /// Renders a table with its label and caption above and its note below.
 pub fn render(table: &Table) -> String {
     let grid = Grid::of(table);
@@ -35,12 +38,8 @@ pub fn render(table: &Table) -> String {
 
     let align = |cells: &[String]| aligned(cells, &widths, grid.stub.len());
     let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
-    let mut lines = vec![
-        format!("{}. {}", table.label, table.caption),
-        "━".repeat(total),
-        align(&header),
-        "─".repeat(total),
-    ];
+    let mut lines = wrapped(&format!("{}. {}", table.label, table.caption), total.max(NARROWEST));
+    lines.extend(["━".repeat(total), align(&header), "─".repeat(total)]);
     for (line, cells) in grid.lines.iter().zip(&body) {
         if line.opens_group {
             lines.push(String::new());
@@ -53,6 +52,22 @@ pub fn render(table: &Table) -> String {
         lines.push("* best".to_owned());
     }
     lines.join("\n") + "\n"
+}
+
+/// Breaks a text into lines at spaces.
+fn wrapped(text: &str, longest: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let end = lines.len() - 1;
+        if lines[end].is_empty() {
+            word.clone_into(&mut lines[end]);
+        } else if width(&lines[end]) + 1 + width(word) <= longest {
+            lines[end] = format!("{} {word}", lines[end]);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 /// Returns what stands after the last digit of an entry: a star or a closing parenthesis.
@@ -127,7 +142,7 @@ mod tests {
         3D_shapes      5.00 ± 0.00*           6.00              –
         (published)                   (6.20 ± 0.40)
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-        Mean ± population standard deviation over seed (n = 1 to 2).
+        Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed.
         * best
         ");
     }
@@ -143,7 +158,7 @@ mod tests {
         hae     7.50 ± 0.50                     7.40
         irmae   6.00 ± 0.00
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-        Mean ± population standard deviation over seed (n = 2).
+        Mean ± population standard deviation over seed (n = 2); published numbers as printed.
         * best
         ");
     }
@@ -153,5 +168,11 @@ mod tests {
         assert_eq!(width("4.00 ± 0.00"), 11);
         assert_eq!(width("e\u{301}t"), 2);
         assert_eq!(width("データ"), 6);
+    }
+
+    #[test]
+    fn a_long_caption_is_broken_at_spaces() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable", 3), ["unbreakable"]);
     }
 }

@@ -10,9 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainImages;
 use super::counter;
+use crate::data::Images;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::digest::ContentDigest;
 use crate::engine::stage::{Input, Kind, Stage, StageRef};
 use crate::geometry::{Distances, GeodesicSpec, Rescale};
+
+/// The file that says which images the distances are between.
+pub(super) const IMAGES_DIGEST: &str = "images.blake3";
+
+/// Returns what tells a set of images from any other.
+pub(super) fn image_digest(images: &Images) -> String {
+    ContentDigest::of_bytes(images.pixels()).to_string()
+}
 
 /// Settings of a geodesic stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,7 +51,8 @@ impl Stage for Geodesic {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let points = context.load(&self.data)?.0.to_points();
+        let images = context.load(&self.data)?.0;
+        let points = images.to_points();
         let spec = GeodesicSpec { neighbors: self.neighbors, rescale: self.rescale };
         context.log(&format!(
             "{} points with {} coordinates, {} neighbors each",
@@ -55,6 +66,7 @@ impl Stage for Geodesic {
             Rescale::None => "and no scaling",
         };
         context.log(&format!("mean distance {:.6} {scaling}", distances.mean_before_scaling()));
-        context.store(&distances)
+        context.store(&distances)?;
+        Ok(context.writer().write(IMAGES_DIGEST, image_digest(&images).as_bytes())?)
     }
 }

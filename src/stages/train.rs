@@ -17,6 +17,8 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainImages;
+use super::geodesic::{IMAGES_DIGEST, image_digest};
+use crate::data::Images;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
@@ -24,7 +26,8 @@ use crate::geometry::Distances;
 use crate::models::ModelSpec;
 use crate::numerics::Seed;
 use crate::training::{
-    self, Checkpointing, Fit, Flow, Length, OptimizerSpec, Schedule, TrainSpec, TrainingData, fit,
+    self, Checkpointing, Fit, Flow, Length, OptimizerSpec, Schedule, TrainError, TrainSpec,
+    TrainingData, fit,
 };
 
 /// Steps between two checkpoints.
@@ -52,6 +55,20 @@ pub struct Train {
     pub schedule: Schedule,
     /// Source of the initial weights and of the order of the images.
     pub seed: Seed,
+}
+
+impl Train {
+    /// Makes sure that distances are between the very images that are learned from; distances of a
+    /// program that doesn't say which images it took are trusted.
+    fn check_images(&self, context: &RunContext, images: &Images) -> Result<(), StageError> {
+        let Some(distances) = &self.distances else {
+            return Ok(());
+        };
+        match context.files_of(distances)?.read(IMAGES_DIGEST) {
+            Ok(of) if of != image_digest(images).as_bytes() => Err(TrainError::OtherImages.into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Stage for Train {
@@ -89,6 +106,7 @@ impl Stage for Train {
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let images = context.load(&self.data)?.0;
         let distances = self.distances.as_ref().map(|input| context.load(input)).transpose()?;
+        self.check_images(context, &images)?;
         let data = TrainingData { images: &images, distances: distances.as_ref() };
         let spec = TrainSpec {
             length: self.length,

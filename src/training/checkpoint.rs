@@ -70,7 +70,10 @@ pub(super) fn save(folder: &Path, run: &str, state: &Checkpoint) -> Result<(), C
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, &path)?;
-        for old in newest_first(folder).iter().skip(KEPT) {
+        // Files of later steps could not be taken up, or this run would have gone on from them.
+        let (later, mine): (Vec<_>, Vec<_>) =
+            newest_first(folder).into_iter().partition(|other| *other > path);
+        for old in later.iter().chain(mine.iter().skip(KEPT)) {
             fs::remove_file(old)?;
         }
         Ok(())

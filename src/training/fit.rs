@@ -150,7 +150,12 @@ impl Run<'_> {
                 }
             }
         }
-        Ok(Outcome::Finished { weights: Weights::of(&model), history })
+        let weights = Weights::of(&model);
+        // The losses were finite before the last update; the update itself may not be.
+        match weights.0.iter().find(|(_, array)| !array.values.iter().all(|v| v.is_finite())) {
+            Some((name, _)) => Err(TrainError::WeightsNotFinite { name: name.clone() }),
+            None => Ok(Outcome::Finished { weights, history }),
+        }
     }
 
     /// Keeps a checkpoint if one is due or the run is about to stop.

@@ -60,6 +60,15 @@ pub enum TrainError {
         /// Step, counting from 1.
         step: usize,
     },
+    /// Training diverged in its very last step.
+    #[error("the weights `{name}` are not finite after the last step")]
+    WeightsNotFinite {
+        /// Name of the first such array.
+        name: String,
+    },
+    /// The distances belong to other images.
+    #[error("the distances are between other images than `data`: compute them from the same stage")]
+    OtherImages,
     /// The model cannot be built or loaded.
     #[error("cannot build the model")]
     Model(#[from] ModelError),
