@@ -178,6 +178,14 @@ fn every_example_in_a_stage_is_valid() {
 }
 
 #[test]
+fn the_pipeline_in_the_readme_has_no_mistakes() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let example = readme.split("```ron\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(example.starts_with("Pipeline("), "{example}");
+    Plan::<AnyStage>::load(&Source::new("README.md", example), None).unwrap();
+}
+
+#[test]
 fn shipped_pipelines_have_no_mistakes() {
     for path in files(&root().join("pipelines")) {
         let source = Source::read(&path).unwrap();

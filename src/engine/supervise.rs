@@ -46,7 +46,7 @@ pub fn this_program() -> io::Result<PathBuf> {
 
 /// Makes sure that this process ends when its parent does, however that happens.
 pub fn die_with(parent: u32) -> io::Result<()> {
-    on_death_of_parent(parent, || std::process::abort(), true)
+    on_death_of_parent(parent, Signal::KILL, || std::process::abort())
 }
 
 /// Starts a program under a supervisor that leads a process group of its own.
@@ -78,7 +78,7 @@ pub fn supervise(parent: u32, args: &[String]) -> io::Result<ProgramEnd> {
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register(signal, Arc::clone(&asked))?;
     }
-    on_death_of_parent(parent, kill_own_group, false)?;
+    on_death_of_parent(parent, Signal::TERM, kill_own_group)?;
     let [program, rest @ ..] = args else {
         return Ok(ProgramEnd::NotStarted("no program".to_owned()));
     };
@@ -116,18 +116,17 @@ fn kill_own_group() {
     let _ = kill_process_group(getpid(), Signal::KILL);
 }
 
-/// Has the system tell of the parent's death: by killing this process, or by a request to end that
-/// `act` answers. Elsewhere than on Linux a thread watches.
-fn on_death_of_parent(parent: u32, act: fn(), kill: bool) -> io::Result<()> {
+/// Has the system send this process a signal when its parent dies. Elsewhere than on Linux a
+/// thread watches the parent, and acts.
+fn on_death_of_parent(parent: u32, signal: Signal, act: fn()) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
-        let signal = if kill { Signal::KILL } else { Signal::TERM };
-        rustix::process::set_parent_process_death_signal(Some(signal))?;
         let _ = act;
+        rustix::process::set_parent_process_death_signal(Some(signal))?;
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = kill;
+        let _ = signal;
         thread::spawn(move || {
             while parent_is(parent) {
                 thread::sleep(Duration::from_millis(500));
