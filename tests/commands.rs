@@ -1,6 +1,6 @@
 use std::process::Stdio;
 
-use crate::sandbox::{SUMS, Sandbox};
+use crate::sandbox::{RECORDS, SUMS, Sandbox};
 
 #[test]
 fn a_plan_says_what_would_run_why_and_how_long() {
@@ -153,19 +153,24 @@ fn a_flaky_stage_can_be_retried() {
     assert!(retried.stderr.contains("`flaky` tries again"), "{}", retried.stderr);
 }
 
+/// The smallest pipeline that trains, with the settings that a test is about.
+fn tiny_training(settings: &str) -> String {
+    r#"Pipeline(name: "p", stages: {
+        "images": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 64, seed: 0))), split: Train),
+        "distances": Geodesic(data: "images", neighbors: 5),
+        "train": Train(
+            model: Pcae(latent: 2, network: Conv(channels: [4]), beta: 1.0, gamma: Fixed),
+            data: "images", distances: "distances", SETTINGS, seed: 0,
+        ),
+    })"#
+    .replace("SETTINGS", settings)
+}
+
 #[test]
 fn diverging_training_names_the_epoch() {
-    let sandbox = Sandbox::new(
-        r#"Pipeline(name: "p", stages: {
-            "images": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 64, seed: 0))), split: Train),
-            "distances": Geodesic(data: "images", neighbors: 5),
-            "train": Train(
-                model: Pcae(latent: 2, network: Conv(channels: [4]), beta: 1.0, gamma: Fixed),
-                data: "images", distances: "distances", length: Epochs(50), batch_size: 32,
-                optimizer: Adam(rate: 1e30), seed: 0,
-            ),
-        })"#,
-    );
+    let sandbox = Sandbox::new(&tiny_training(
+        "length: Epochs(50), batch_size: 32, optimizer: Adam(rate: 1e30)",
+    ));
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
     let line = failed.stderr.lines().find(|line| line.starts_with("failed: train: ")).unwrap();
     assert!(line.contains("became NaN in epoch 1"), "{line}");
@@ -293,17 +298,9 @@ fn the_file_may_stand_before_the_command() {
 
 #[test]
 fn a_chatty_stage_has_a_time_limit_too() {
-    let sandbox = Sandbox::new(
-        r#"Pipeline(name: "p", stages: {
-            "images": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 64, seed: 0))), split: Train),
-            "distances": Geodesic(data: "images", neighbors: 5),
-            "train": Train(
-                model: Pcae(latent: 2, network: Conv(channels: [4]), beta: 1.0, gamma: Fixed),
-                data: "images", distances: "distances", length: Epochs(1000000), batch_size: 64,
-                optimizer: Adam(rate: 1e-3), seed: 0,
-            ),
-        })"#,
-    );
+    let sandbox = Sandbox::new(&tiny_training(
+        "length: Epochs(1000000), batch_size: 64, optimizer: Adam(rate: 1e-3)",
+    ));
     let failed = sandbox.call(&["pipeline.ron", "--timeout", "1"]).fails_with(1);
     assert!(
         failed.stderr.contains("train: stopped after its time limit of 1 s"),
@@ -315,12 +312,7 @@ fn a_chatty_stage_has_a_time_limit_too() {
 
 #[test]
 fn reports_of_an_earlier_run_are_named_when_their_stage_fails() {
-    let sandbox = Sandbox::new(
-        r#"Pipeline(name: "own", axes: {"seed": [0, 1]}, stages: {
-            "score-{seed}": Command(args: ["sh", "-c", "echo '{\"a\": 1}' > record.json"], outputs: ["record.json"], yields: "record"),
-            "t": Table(records: [Each("score-{seed}")], caption: "c", label: "l", rows: ["seed"], values: [Value(field: "a", title: "A")]),
-        })"#,
-    );
+    let sandbox = Sandbox::new(RECORDS);
     sandbox.run().ok();
     sandbox.edit("echo '", "exit 3; echo '");
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);

@@ -3,7 +3,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use crate::sandbox::{SUMS, Sandbox};
+use crate::sandbox::{RECORDS, SUMS, Sandbox};
 
 /// A pipeline whose stages leave a line in a file outside whenever they really run.
 fn counting(sandbox: &Sandbox) -> String {
@@ -134,12 +134,7 @@ fn an_interrupt_ends_the_wait_for_another_run() {
 
 #[test]
 fn runners_can_publish_the_same_report_at_once() {
-    let sandbox = Sandbox::new(
-        r#"Pipeline(name: "own", axes: {"seed": [0, 1]}, stages: {
-            "score-{seed}": Command(args: ["sh", "-c", "echo '{\"a\": 1}' > record.json"], outputs: ["record.json"], yields: "record"),
-            "t": Table(records: [Each("score-{seed}")], caption: "c", label: "l", rows: ["seed"], values: [Value(field: "a", title: "A")]),
-        })"#,
-    );
+    let sandbox = Sandbox::new(RECORDS);
     sandbox.run().ok();
     for round in 0..15 {
         let reports = format!("reports-{round}");

@@ -178,3 +178,9 @@ pub(crate) const SUMS: &str = r#"Pipeline(
         ),
     },
 )"#;
+
+/// Two shell stages that leave a record each, and a table of them.
+pub(crate) const RECORDS: &str = r#"Pipeline(name: "own", axes: {"seed": [0, 1]}, stages: {
+    "score-{seed}": Command(args: ["sh", "-c", "echo '{\"a\": 1}' > record.json"], outputs: ["record.json"], yields: "record"),
+    "t": Table(records: [Each("score-{seed}")], caption: "c", label: "l", rows: ["seed"], values: [Value(field: "a", title: "A")]),
+})"#;

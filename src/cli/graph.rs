@@ -47,8 +47,7 @@ pub(super) fn graph(common: &Common, format: Format, file: Option<&Path>) -> Res
         Format::List => {}
     }
     for (index, planned) in session.plan.stages().iter().enumerate() {
-        let mut inputs: Vec<_> =
-            planned.inputs.iter().flat_map(|input| input.members.iter().copied()).collect();
+        let mut inputs: Vec<_> = planned.members().collect();
         inputs.sort_unstable();
         inputs.dedup();
         let name = &planned.name;
@@ -90,12 +89,8 @@ pub(super) fn graph(common: &Common, format: Format, file: Option<&Path>) -> Res
 
 fn print_json(session: &Session, standings: &[Standing]) {
     for (planned, standing) in session.plan.stages().iter().zip(standings) {
-        let inputs: Vec<_> = planned
-            .inputs
-            .iter()
-            .flat_map(|input| &input.members)
-            .map(|&member| session.plan.stages()[member].name.as_str())
-            .collect();
+        let inputs: Vec<_> =
+            planned.members().map(|member| session.plan.stages()[member].name.as_str()).collect();
         let cached = matches!(standing, Standing::Cached(_));
         terminal::json(&json!({"stage": planned.name, "inputs": inputs, "cached": cached}));
     }

@@ -32,11 +32,7 @@ pub(super) fn trace(
     let content =
         Table::read(&session.cache.reader(&entry.artifact)).map_err(Failure::integrity)?;
     let (cell, digits) = find(&content, row, column)?;
-    let members: Vec<_> = session.plan.stages()[stage]
-        .inputs
-        .iter()
-        .flat_map(|input| input.members.iter().copied())
-        .collect();
+    let members: Vec<_> = session.plan.stages()[stage].members().collect();
     if !common.json {
         let number = |value| rounded(value, digits);
         let spread = cell.std.map_or_else(String::new, |std| format!(" ± {}", number(std)));
@@ -86,8 +82,7 @@ fn chain(
             indent = depth * 2,
         ));
     }
-    let mut inputs: Vec<_> =
-        planned.inputs.iter().flat_map(|input| input.members.iter().copied()).collect();
+    let mut inputs: Vec<_> = planned.members().collect();
     inputs.dedup();
     for input in inputs {
         chain(common, session, standings, input, depth + 1);

@@ -92,9 +92,7 @@ pub fn assess<S: StageSet>(
     let mut notes = Vec::new();
     for planned in plan.stages() {
         let on: Vec<_> = planned
-            .inputs
-            .iter()
-            .flat_map(|input| input.members.iter().copied())
+            .members()
             .filter(|&member| !matches!(standings[member], Standing::Cached(_)))
             .collect();
         if !on.is_empty() {

@@ -50,6 +50,13 @@ pub struct PlannedStage<S> {
     pub line: usize,
 }
 
+impl<S> PlannedStage<S> {
+    /// Returns the stages behind all inputs, in the order of the inputs.
+    pub fn members(&self) -> impl Iterator<Item = StageIndex> {
+        self.inputs.iter().flat_map(|input| input.members.iter().copied())
+    }
+}
+
 /// A pipeline that can be run.
 #[derive(Clone, Debug)]
 pub struct Plan<S> {

@@ -330,8 +330,7 @@ impl<'a> Resolver<'a> {
             });
         }
         for index in 0..planned.len() {
-            let members: Vec<_> =
-                planned[index].inputs.iter().flat_map(|input| input.members.clone()).collect();
+            let members: Vec<_> = planned[index].members().collect();
             for member in members {
                 if !planned[member].readers.contains(&index) {
                     planned[member].readers.push(index);

@@ -124,9 +124,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let mut all = self.selection.allowed.clone();
         let mut waiting: Vec<_> = all.iter().copied().collect();
         while let Some(stage) = waiting.pop() {
-            for input in &self.plan.stages()[stage].inputs {
-                waiting.extend(input.members.iter().filter(|&&member| all.insert(member)));
-            }
+            let members = self.plan.stages()[stage].members();
+            waiting.extend(members.filter(|&member| all.insert(member)));
         }
         all
     }
@@ -146,12 +145,12 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
 
     fn look_at(&mut self, stage: StageIndex) -> Result<(), CacheError> {
         let planned = &self.plan.stages()[stage];
-        let members = || planned.inputs.iter().flat_map(|input| input.members.iter());
-        if members().any(|member| !self.is_settled(*member)) {
+        if planned.members().any(|member| !self.is_settled(member)) {
             return Ok(());
         }
-        if let Some(missing) = members().find(|member| !self.report.entries.contains_key(member)) {
-            self.without_input(stage, *missing);
+        let missing = planned.members().find(|member| !self.report.entries.contains_key(member));
+        if let Some(missing) = missing {
+            self.without_input(stage, missing);
             return Ok(());
         }
         let artifact =

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::diagnostic::nearest;
 use super::plan::{Plan, StageIndex};
+use super::spec::fits;
 
 /// What the user asked to run.
 #[derive(Clone, Debug, Default)]
@@ -79,11 +80,9 @@ impl Choice {
 
 /// Returns the stages that a name or glob matches; none is an error.
 pub fn find<S>(plan: &Plan<S>, pattern: &str) -> Result<Vec<StageIndex>, NoSuchStage> {
-    let glob = glob::Pattern::new(pattern).ok();
-    let fits = |name: &str| name == pattern || glob.as_ref().is_some_and(|glob| glob.matches(name));
     let stages = plan.stages().iter().enumerate();
     let found: Vec<_> =
-        stages.filter(|(_, stage)| fits(&stage.name)).map(|(index, _)| index).collect();
+        stages.filter(|(_, stage)| fits(pattern, &stage.name)).map(|(index, _)| index).collect();
     if found.is_empty() {
         let names: Vec<_> = plan.stages().iter().map(|stage| stage.name.as_str()).collect();
         let hint = nearest(pattern, &names).map(str::to_owned);
@@ -101,7 +100,7 @@ fn find_all<S>(plan: &Plan<S>, patterns: &[String]) -> Result<BTreeSet<StageInde
 }
 
 fn inputs<S>(plan: &Plan<S>, stage: StageIndex) -> Vec<StageIndex> {
-    plan.stages()[stage].inputs.iter().flat_map(|input| input.members.clone()).collect()
+    plan.stages()[stage].members().collect()
 }
 
 fn closure(

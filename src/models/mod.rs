@@ -62,13 +62,6 @@ impl ModelSpec {
         }
     }
 
-    /// Returns the number of coordinates of a code.
-    pub fn latent(&self) -> usize {
-        match self {
-            Self::Pcae(spec) => spec.latent.get(),
-        }
-    }
-
     /// Builds a trained model that encodes and decodes on `device`.
     pub fn codec(
         &self,

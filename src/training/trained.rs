@@ -45,19 +45,9 @@ impl TrainedModel {
         Self { spec, shape, weights }
     }
 
-    /// Returns the model's settings.
-    pub const fn spec(&self) -> &ModelSpec {
-        &self.spec
-    }
-
     /// Returns the shape of the images the model was trained on.
     pub const fn shape(&self) -> ImageShape {
         self.shape
-    }
-
-    /// Returns the weights.
-    pub const fn weights(&self) -> &Weights {
-        &self.weights
     }
 
     /// Returns the content of the files that hold this model.

@@ -105,20 +105,6 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// Returns what the figure shows.
-    pub fn caption(&self) -> &str {
-        match self {
-            Self::VarianceSpectrum(figure) => &figure.caption,
-        }
-    }
-
-    /// Returns what the figure is called in the paper.
-    pub fn label(&self) -> &str {
-        match self {
-            Self::VarianceSpectrum(figure) => &figure.label,
-        }
-    }
-
     /// Returns one line on each panel: its title and what it shows in numbers.
     pub fn summaries(&self) -> Vec<String> {
         match self {
