@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! cli -> stages -> { report, data, models, training, geometry, dimension } -> numerics
+//! data -> download
 //! cli, stages -> engine -> nothing
 //! ```
 //!
@@ -21,6 +22,8 @@ pub mod data;
 pub mod device;
 #[cfg(feature = "science")]
 pub mod dimension;
+#[cfg(feature = "science")]
+pub mod download;
 #[cfg(feature = "science")]
 pub mod geometry;
 #[cfg(feature = "science")]

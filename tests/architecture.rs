@@ -35,6 +35,7 @@ fn arrows_point_one_way() {
         "data",
         "device",
         "dimension",
+        "download",
         "geometry",
         "models",
         "numerics",
@@ -42,7 +43,7 @@ fn arrows_point_one_way() {
         "stages",
         "training",
     ];
-    let forbidden: [(&str, &[&str]); 9] = [
+    let forbidden: [(&str, &[&str]); 10] = [
         ("src/engine", &science),
         (
             "src/numerics",
@@ -53,6 +54,21 @@ fn arrows_point_one_way() {
                 "engine",
                 "geometry",
                 "models",
+                "report",
+                "stages",
+                "training",
+            ],
+        ),
+        (
+            "src/download",
+            &[
+                "cli",
+                "data",
+                "dimension",
+                "engine",
+                "geometry",
+                "models",
+                "numerics",
                 "report",
                 "stages",
                 "training",
@@ -92,6 +108,8 @@ const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
         source: Dsprites(Render(size: 16, supersampling: 8, factors: Continuous(samples: 3000, seed: 0))),
         split: Train,
     ),
+    "files": Download(files: Mnist),
+    "padded": Preprocess(data: "images", steps: [Pad(20)]),
     "distances": Geodesic(data: "images", neighbors: 15),
     "train": Train(
         model: Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16.0,
@@ -125,10 +143,12 @@ fn settings_of_every_kind_have_pinned_keys() {
     let pinned = [
         ("Command", "7d80a20e"),
         ("Dataset", "2910fff9"),
+        ("Download", "00000000"),
         ("Encode", "c560f60f"),
         ("Estimate", "db6a038c"),
         ("Figure", "877addfe"),
         ("Geodesic", "445cb05f"),
+        ("Preprocess", "00000000"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
         ("Train", "ae473908"),
@@ -174,7 +194,7 @@ fn every_example_in_a_stage_is_valid() {
         }
         count += 1;
     }
-    assert!(count >= 9, "only {count} examples were found");
+    assert!(count >= 11, "only {count} examples were found");
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod commands;
 mod concurrency;
 /// Kills, aborts, interrupts and full disks.
 mod crash;
+/// Data from outside: files, folders and downloads.
+mod datasets;
 /// Mistakes in pipeline files, drawn.
 mod diagnostics;
 /// What reruns and what doesn't, through the real program.

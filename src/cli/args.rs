@@ -35,6 +35,9 @@ pub(super) struct Common {
     /// Look here for data files that are not beside the pipeline file
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Use no network: downloads must be in the data folder or in the cache
+    #[arg(long, global = true)]
+    pub offline: bool,
     /// Compute models on this device (see `pcae-run doctor`)
     #[arg(long, global = true, value_name = "NAME", default_value = "cpu")]
     pub device: DeviceName,

@@ -60,6 +60,7 @@ fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
         cores,
         device: common.device.to_string(),
         backend: backend.to_owned(),
+        offline: common.offline,
         on_error: match args.on_error {
             _ if args.keep_going => run::OnError::Continue,
             OnError::Finish => run::OnError::Finish,
@@ -211,6 +212,9 @@ fn retry_command(common: &Common, file: &Path, stage: &str) -> String {
     }
     if let Some(data) = &common.data {
         command = format!("{command} --data {}", path(data));
+    }
+    if common.offline {
+        command = format!("{command} --offline");
     }
     if common.device != DeviceName::default() {
         command = format!("{command} --device {}", common.device);

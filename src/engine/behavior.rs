@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::assess;
 use super::digest::ContentDigest;
-use super::job::{Conditions, Ending, Job};
+use super::job::{Conditions, Ending, Job, Supply};
 use super::key::{InputRecord, KeyRecord};
 use super::run::OnError;
 use super::stage::Kind;
@@ -105,6 +105,7 @@ fn a_job_of_another_version_is_refused() {
         inputs: Vec::new(),
         files: BTreeMap::new(),
         device: "cpu".into(),
+        supply: Supply::default(),
         force: false,
     };
     let conditions = Conditions {

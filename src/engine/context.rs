@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::artifact::{Artifact, ArtifactReader, ArtifactWriter};
-use super::digest::ContentDigest;
+use super::cache::Aliases;
+use super::digest::{ContentDigest, files_in};
 use super::events::Progress;
+use super::job::Supply;
 use super::stage::{Each, Labels, StageRef};
 
 /// How a stage ends when it doesn't finish.
@@ -47,6 +49,9 @@ pub struct RunContext {
     pub(super) device: String,
     pub(super) files: BTreeMap<String, (PathBuf, ContentDigest)>,
     pub(super) variables: BTreeMap<String, Option<String>>,
+    pub(super) supply: Supply,
+    pub(super) aliases: Aliases,
+    pub(super) parts: PathBuf,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) report: Box<dyn FnMut(Progress)>,
 }
@@ -99,8 +104,8 @@ impl RunContext {
     pub fn copy_files(&self, folder: &Path) -> Result<(), StageError> {
         for (name, (path, digest)) in &self.files {
             let copy = folder.join(name);
-            fs::copy(path, &copy)?;
-            if ContentDigest::of_file(&copy)? != *digest {
+            copy_all(path, &copy)?;
+            if ContentDigest::of_path(&copy)? != *digest {
                 return Err(
                     format!("`{}` changed while the stage ran: run again", path.display()).into()
                 );
@@ -109,9 +114,35 @@ impl RunContext {
         Ok(())
     }
 
+    /// Returns where the declared outside files and folders are, by their last name. Reading them
+    /// in place is fine: one that changes meanwhile is noticed when the stage has ended.
+    pub fn outside_files(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.files.iter().map(|(name, (path, _))| (name.as_str(), path.as_path()))
+    }
+
+    /// Returns how files that are known by their hash may be had.
+    pub fn supply(&self) -> &Supply {
+        &self.supply
+    }
+
+    /// Returns the other names of files in the cache.
+    pub fn aliases(&self) -> &Aliases {
+        &self.aliases
+    }
+
+    /// Returns a folder for half-finished downloads, which all stages of all runs share.
+    pub fn parts_folder(&self) -> &Path {
+        &self.parts
+    }
+
     /// Returns the declared environment variables; absent ones are `None`.
     pub fn variables(&self) -> &BTreeMap<String, Option<String>> {
         &self.variables
+    }
+
+    /// Returns the flag that is set when the stage should save its state and stop.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
     }
 
     /// Returns whether the stage should save its state and stop.
@@ -126,7 +157,7 @@ impl RunContext {
 
     /// Writes a line into the stage's log, which is this process's standard error.
     pub fn log(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "{line}");
+        log_line(line);
     }
 
     fn members(&self, reference: &str) -> Result<&[Member], StageError> {
@@ -138,4 +169,24 @@ impl RunContext {
         let members = self.members(reference)?;
         members.first().ok_or_else(|| format!("`{reference}` has no artifact").into())
     }
+}
+
+/// Writes a line into the log of the stage that this process runs.
+pub fn log_line(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        return fs::copy(from, to).map(drop);
+    }
+    fs::create_dir_all(to)?;
+    for (name, path) in files_in(from)? {
+        let copy = to.join(name);
+        if let Some(parent) = copy.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::copy(path, copy)?;
+    }
+    Ok(())
 }

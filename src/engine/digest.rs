@@ -4,13 +4,15 @@
 //! between them, so a key can't be stored where a digest belongs.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::encoding::Encoder;
 
 /// Marks a digest of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +66,49 @@ impl ContentDigest {
             hasher.update(&buffer[..read]);
         }
     }
+
+    /// Hashes a file, or the names and contents of everything in a folder.
+    pub fn of_path(path: &Path) -> io::Result<Self> {
+        if !path.is_dir() {
+            return Self::of_file(path);
+        }
+        let files = files_in(path)?;
+        let mut encoder = Encoder::new("pcae-run folder v1");
+        encoder.count(files.len());
+        for (name, file) in files {
+            encoder.text(&name);
+            encoder.text(&Self::of_file(&file)?.to_string());
+        }
+        Ok(Self::of_hash(encoder.finish()))
+    }
+}
+
+/// Returns every file below a folder with its name from there, in order of names.
+pub fn files_in(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    const DEEPEST: usize = 32;
+    let mut found = Vec::new();
+    let mut folders = vec![(String::new(), folder.to_owned(), 0)];
+    while let Some((prefix, folder, depth)) = folders.pop() {
+        if depth > DEEPEST {
+            let message = format!("{} is nested too deep, or links to itself", folder.display());
+            return Err(io::Error::other(message));
+        }
+        for item in fs::read_dir(&folder)? {
+            let path = item?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                let message = format!("the name of {} is not valid text", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            };
+            let name = format!("{prefix}{name}");
+            if path.is_dir() {
+                folders.push((format!("{name}/"), path, depth + 1));
+            } else {
+                found.push((name, path));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 impl<T> fmt::Display for Digest<T> {
@@ -117,5 +162,23 @@ mod tests {
         let bytes = vec![7_u8; 200_000];
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(ContentDigest::of_file(&path).unwrap(), ContentDigest::of_bytes(&bytes));
+    }
+
+    #[test]
+    fn a_folder_has_the_digest_of_all_names_and_contents_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let digest = || ContentDigest::of_path(folder.path()).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        write("a", "one");
+        write("deep/b", "two");
+        let first = digest();
+        write("deep/b", "three");
+        let edited = digest();
+        write("deep/b", "two");
+        assert_eq!(digest(), first);
+        fs::rename(folder.path().join("a"), folder.path().join("c")).unwrap();
+        let renamed = digest();
+        assert!(first != edited && first != renamed && edited != renamed);
     }
 }

@@ -54,8 +54,19 @@ pub struct Job {
     pub files: BTreeMap<String, PathBuf>,
     /// The compute device.
     pub device: String,
+    /// Where files from the net may be lying already, and whether the net may be used.
+    pub supply: Supply,
     /// Whether to compute even though a result is there.
     pub force: bool,
+}
+
+/// How a stage may come by files that it knows by their hash; never part of a key.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Supply {
+    /// Folders to look into first.
+    pub folders: Vec<PathBuf>,
+    /// Whether the network must not be used.
+    pub offline: bool,
 }
 
 /// What a performer tells while a job goes on; a child process prints one of these per line.
@@ -215,10 +226,25 @@ impl Job {
             threads,
             peak_memory: peak_memory("self"),
         };
-        match claim.commit(&stage.as_stage().output(), self.record, run) {
+        let kinds: Vec<Vec<_>> = stage
+            .as_stage()
+            .inputs()
+            .iter()
+            .map(|input| self.kinds_of(input.reference.text()))
+            .collect();
+        match claim.commit(&stage.as_stage().output(&kinds), self.record, run) {
             Ok(entry) => Ending::Executed(Box::new(entry)),
             Err(error) => Ending::failed(error),
         }
+    }
+
+    fn kinds_of(&self, reference: &str) -> Vec<String> {
+        let members = self.inputs.iter().filter(|input| input.reference == reference);
+        members
+            .take(1)
+            .flat_map(|input| &input.members)
+            .map(|(_, artifact)| artifact.kind.clone())
+            .collect()
     }
 
     fn context(&self, cache: &Cache, claim: &Claim<'_>, mut conditions: Conditions) -> RunContext {
@@ -241,6 +267,9 @@ impl Job {
             device: self.device.clone(),
             files: files.collect(),
             variables: self.record.variables.clone(),
+            supply: self.supply.clone(),
+            aliases: cache.aliases(),
+            parts: cache.parts_folder(),
             stop: conditions.stop,
             report: Box::new(move |progress| (conditions.tell)(JobLine::Progress(progress))),
         }
@@ -249,7 +278,7 @@ impl Job {
     /// Returns an outside file whose bytes are not the ones in the key.
     fn changed_file(&self) -> Option<String> {
         self.files.iter().find_map(|(name, path)| {
-            let digest = ContentDigest::of_file(path).ok();
+            let digest = ContentDigest::of_path(path).ok();
             (digest.as_ref() != self.record.files.get(name)).then(|| path.display().to_string())
         })
     }

@@ -61,6 +61,7 @@ impl<S> PlannedStage<S> {
 #[derive(Clone, Debug)]
 pub struct Plan<S> {
     name: String,
+    data: Option<PathBuf>,
     stages: Vec<PlannedStage<S>>,
 }
 
@@ -80,13 +81,18 @@ impl<S: StageSet> Plan<S> {
 
 impl<S> Plan<S> {
     /// Wraps stages that have been checked.
-    pub(super) fn new(name: String, stages: Vec<PlannedStage<S>>) -> Self {
-        Self { name, stages }
+    pub(super) fn new(name: String, data: Option<PathBuf>, stages: Vec<PlannedStage<S>>) -> Self {
+        Self { name, data, stages }
     }
 
     /// Returns the pipeline's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the folder in which data files are looked for.
+    pub fn data(&self) -> Option<&Path> {
+        self.data.as_deref()
     }
 
     /// Returns all stages, each after its inputs, the earlier labels of the last axis first.

@@ -37,31 +37,20 @@ impl<'a> Resolver<'a> {
     ) -> Result<Plan<S>, Vec<Diagnostic>> {
         let names = self.names(&stages);
         let complete = self.mistakes.is_empty();
-        let mut inputs = Vec::with_capacity(stages.len());
-        for stage in &stages {
-            let mut resolved = Vec::new();
-            for input in stage.stage.as_stage().inputs() {
-                let members = self.follow(stage, &input, &names, complete);
-                self.kinds(stage, &input, &members, &stages);
-                resolved.push(ResolvedInput {
-                    role: input.role,
-                    reference: input.reference,
-                    members,
-                });
-            }
-            let producer = |&member: &StageIndex| Producer {
-                labels: stages[member].labels.clone(),
-                values: stages[member].stage.as_stage().values(),
-            };
-            let producers: Vec<_> = resolved
-                .iter()
-                .map(|input: &ResolvedInput| input.members.iter().map(producer).collect())
-                .collect();
-            self.problems(stage, &producers);
-            inputs.push(resolved);
-        }
-        self.unused_limits(&stages);
+        let inputs: Vec<Vec<_>> = stages
+            .iter()
+            .map(|stage| {
+                let declared = stage.stage.as_stage().inputs().into_iter();
+                let follow = |input: Input| {
+                    let members = self.follow(stage, &input, &names, complete);
+                    ResolvedInput { role: input.role, reference: input.reference, members }
+                };
+                declared.map(follow).collect()
+            })
+            .collect();
         let order = self.order(&stages, &inputs);
+        self.kinds(&stages, &inputs, &order);
+        self.unused_limits(&stages);
         // A mistake in a template spoils every stage made from it: once is enough.
         self.mistakes.sort();
         self.mistakes.dedup_by(|a, b| a.at == b.at && a.message == b.message);
@@ -117,7 +106,7 @@ impl<'a> Resolver<'a> {
             if self.outside_file(&file).is_none() {
                 let at = text_place(stage, "files", &file);
                 self.mistakes.push(
-                    Diagnostic::new(at, format!("there is no file `{file}`"))
+                    Diagnostic::new(at, format!("there is no file or folder `{file}`"))
                         .label(format!("file of stage `{}`", stage.name))
                         .help("paths start from the pipeline file's folder, or from `--data`"),
                 );
@@ -127,7 +116,7 @@ impl<'a> Resolver<'a> {
 
     fn outside_file(&self, name: &str) -> Option<PathBuf> {
         let folders = [Some(self.source.folder()), self.data.as_deref()];
-        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.is_file())
+        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.exists())
     }
 
     /// Follows a reference to stage indices; empty after a mistake.
@@ -195,17 +184,51 @@ impl<'a> Resolver<'a> {
         })
     }
 
+    /// Works out what every stage makes, checks it against what its readers take, and asks each
+    /// stage for its own complaints. A stage in a circle makes nothing that could be told.
     fn kinds<S: StageSet>(
+        &mut self,
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<ResolvedInput>],
+        order: &[StageIndex],
+    ) {
+        let mut made = vec![String::new(); stages.len()];
+        for &index in order {
+            let stage = &stages[index];
+            let declared = stage.stage.as_stage().inputs();
+            for (input, resolved) in declared.iter().zip(&inputs[index]) {
+                self.fitting(stage, input, &resolved.members, stages, &made);
+            }
+            let producer = |&member: &StageIndex| Producer {
+                labels: stages[member].labels.clone(),
+                kind: made[member].clone(),
+                values: stages[member].stage.as_stage().values(),
+            };
+            let producers: Vec<Vec<_>> = inputs[index]
+                .iter()
+                .map(|input| input.members.iter().map(producer).collect())
+                .collect();
+            self.problems(stage, &producers);
+            let kinds = inputs[index]
+                .iter()
+                .map(|input| input.members.iter().map(|&member| made[member].clone()).collect());
+            made[index] = stage.stage.as_stage().output(&kinds.collect::<Vec<_>>());
+        }
+    }
+
+    fn fitting<S>(
         &mut self,
         stage: &ConcreteStage<S>,
         input: &Input,
         members: &[StageIndex],
         stages: &[ConcreteStage<S>],
+        made: &[String],
     ) {
         for &member in members {
-            let producer = &stages[member];
-            let made = producer.stage.as_stage().output();
-            if !input.accepts.is_empty() && !input.accepts.contains(&made.as_str()) {
+            let (producer, made) = (&stages[member], &made[member]);
+            // What a stage with a mistake of its own would make is not known.
+            let known = !made.is_empty() && !input.accepts.is_empty();
+            if known && !input.accepts.contains(&made.as_str()) {
                 let wanted = input.accepts.join("` or `");
                 let message = format!(
                     "`{}` makes `{made}`, but input `{}` takes `{wanted}`",
@@ -337,7 +360,7 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
-        Plan::new(self.spec.name.clone(), planned)
+        Plan::new(self.spec.name.clone(), self.data.clone(), planned)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Manner {
     pub device: String,
     /// The device's backend, as it stands in keys.
     pub backend: String,
+    /// Whether the network must not be used.
+    pub offline: bool,
     /// What to do about failures.
     pub on_error: OnError,
     /// Default for stages without a limit of their own.

@@ -12,7 +12,7 @@ use super::cache::{Cache, CacheError, Entry, Lookup, PastRun};
 use super::digest::StageKey;
 use super::events::{Event, Outcome};
 use super::executor::{Executor, Order, Update, Urgency};
-use super::job::{Ending, Job, JobInput};
+use super::job::{Ending, Job, JobInput, Supply};
 use super::key::KeyRecord;
 use super::plan::{Plan, StageIndex};
 use super::run::{Manner, OnError, RunReport, run_id};
@@ -280,6 +280,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             inputs: inputs.collect(),
             files: files.collect(),
             device: self.manner.device.clone(),
+            supply: self.supply(),
             force: self.selection.forced.contains(&stage),
         };
         self.states[stage] = State::Running { key, since: Instant::now(), needs };
@@ -293,6 +294,11 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             threads,
             timeout: planned.limits.timeout.map(Duration::from_secs).or(self.manner.timeout),
         });
+    }
+
+    fn supply(&self) -> Supply {
+        let folder = self.plan.data().and_then(|folder| std::path::absolute(folder).ok());
+        Supply { folders: folder.into_iter().collect(), offline: self.manner.offline }
     }
 
     fn ended(&mut self, stage: StageIndex, ending: Ending, executor: &mut dyn Executor) {

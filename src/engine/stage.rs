@@ -156,7 +156,7 @@ impl<'de, T> Deserialize<'de> for Each<T> {
 /// Inputs that no stage makes.
 #[derive(Clone, Debug, Default)]
 pub struct Externals {
-    /// Paths relative to the pipeline file.
+    /// Paths relative to the pipeline file or the data folder; a folder stands for all in it.
     pub files: Vec<String>,
     /// Names of environment variables.
     pub variables: Vec<String>,
@@ -167,6 +167,8 @@ pub struct Externals {
 pub struct Producer {
     /// The axis labels it stands for.
     pub labels: Labels,
+    /// The kind of artifact that it leaves.
+    pub kind: String,
     /// The names of the values in its record, if they are known.
     pub values: Option<&'static [&'static str]>,
 }
@@ -190,8 +192,9 @@ pub trait Stage {
     /// Returns every input, one per reference.
     fn inputs(&self) -> Vec<Input>;
 
-    /// Returns the kind of artifact that the stage leaves.
-    fn output(&self) -> String;
+    /// Returns the kind of artifact that the stage leaves. `inputs` has the kinds behind each input,
+    /// for stages that pass on what they take.
+    fn output(&self, inputs: &[Vec<String>]) -> String;
 
     /// Computes the artifact.
     fn run(&self, context: &mut RunContext) -> Result<(), StageError>;

@@ -86,7 +86,7 @@ impl Stage for Toy {
         }
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "number".to_owned()
     }
 
@@ -150,6 +150,7 @@ impl ToyLab {
             cores: 2,
             device: "cpu".to_owned(),
             backend: "toy".to_owned(),
+            offline: true,
             on_error,
             timeout: None,
             retries: 0,

@@ -64,20 +64,25 @@ impl Points {
         &self.values[index * self.width..(index + 1) * self.width]
     }
 
+    /// Returns the mean of each coordinate.
+    pub fn means(&self) -> Vec<f64> {
+        self.column_means(|_, value| value)
+    }
+
     /// Returns the biased variance (divided by the number of points) of each coordinate.
     pub fn variances(&self) -> Vec<f64> {
-        let count = self.rows.max(1) as f64;
-        let column_sums = |term: &dyn Fn(usize, f64) -> f64| {
-            let mut sums = vec![0.0; self.width];
-            for row in 0..self.rows {
-                for (column, &value) in self.row(row).iter().enumerate() {
-                    sums[column] += term(column, f64::from(value));
-                }
+        let means = self.means();
+        self.column_means(|column, value| (value - means[column]).powi(2))
+    }
+
+    fn column_means(&self, term: impl Fn(usize, f64) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.width];
+        for row in 0..self.rows {
+            for (column, &value) in self.row(row).iter().enumerate() {
+                sums[column] += term(column, f64::from(value));
             }
-            sums.into_iter().map(|sum: f64| sum / count).collect::<Vec<f64>>()
-        };
-        let means = column_sums(&|_, value| value);
-        column_sums(&|column, value| (value - means[column]).powi(2))
+        }
+        sums.into_iter().map(|sum| sum / self.rows.max(1) as f64).collect()
     }
 }
 

@@ -22,6 +22,7 @@ pub mod terminal;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
+pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};
 pub use figures::needed::Needed;
 pub use figures::variance_spectrum::{
     Coordinate, Scale, Scatter, Series, VarianceSpectrum, VarianceSpectrumSpec,

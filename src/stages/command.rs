@@ -101,7 +101,7 @@ impl Stage for Command {
         one.chain(each).collect()
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         self.yields.clone()
     }
 
@@ -172,7 +172,7 @@ impl Stage for Command {
             }
             copy(&made, name, context.writer())?;
         }
-        check(&self.yields, context.writer())
+        check(&self.yields, context.writer(), &self.outputs)
     }
 }
 

@@ -1,29 +1,81 @@
-//! `Dataset`: one split of an image set.
+//! `Dataset`: samples of a data set, chosen, split and preprocessed.
 //!
 //! ```ron
 //! "train-images": Dataset(
-//!     source: Dsprites(Render(size: 16, supersampling: 8,
-//!                             factors: Continuous(samples: 3000, seed: 0))),
-//!     split: Train,
+//!     source: Mnist(),                 // what it is; `pcae-run explain Dataset` has them all
+//!     files: "mnist-files",            // where it comes from: a Download (or Command) stage,
+//!                                      // or `path: "my/folder"` beside the pipeline or in --data
+//!     select: {"class": Names(["3", "8"])},   // by class, or by factor: Values, Range, Levels
+//!     split: Train,                    // Train, Validation or Test; left out: everything
+//!     division: Shares(train: 0.8, validation: 0.1, test: 0.1, seed: 0),   // else the published
+//!                                      // parts, or 70/15/15 where there are none
+//!     steps: [Subset(count: 5000, seed: 0), Pad(32)],   // in this order
 //! )
 //! ```
+//!
+//! Sources without files: `Dsprites(Render(size: 64, factors: Lattice))`,
+//! `Shapes3d(Render(size: 64, factors: Subset))`,
+//! `Manifold(shape: SwissRoll, samples: 2000, seed: 0)`. Published files: `Mnist()`,
+//! `FashionMnist()`, `CelebA()`, `Dsprites(Original)`, `Shapes3d(Original)`. Your own:
+//! `ImageFolder()` (a folder or a zip; sub-folders are classes), `Array(content: Vectors)` or
+//! `Array(content: Images(layout: Nhw))` (npy, npz), `Table()` (csv, parquet).
+//! Steps: `First(n)`, `Subset(count, seed)`, `Crop(size)`, `Pad(size)`,
+//! `Resize(size, filter: Lanczos)`, `Flatten`, `Scale(By(0.5))`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::{AnyImages, images_kind};
-use super::counter;
-use crate::data::{DatasetSpec, Split};
+use super::command::AnyFiles;
+use super::samples::{Sort, step_problems, store};
+use crate::data::{Choice, DatasetSpec, Division, Files, Recipe, Split, Step};
 use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Input, Kind, Stage};
+use crate::engine::digest::files_in;
+use crate::engine::stage::{Externals, Input, Kind, Problem, Producer, Stage, StageRef};
 
 /// Settings of a data set stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dataset {
-    /// Which images.
+    /// Which data.
     pub source: DatasetSpec,
-    /// Which part of them.
-    pub split: Split,
+    /// The stage whose files are read, for sources that read files.
+    #[serde(default)]
+    pub files: Option<StageRef<AnyFiles>>,
+    /// The file or folder that is read instead.
+    #[serde(default, skip_serializing)]
+    pub path: Option<String>,
+    /// Which samples, by factor or `class`.
+    #[serde(default)]
+    pub select: BTreeMap<String, Choice>,
+    /// Which part of them; all if left out.
+    #[serde(default)]
+    pub split: Option<Split>,
+    /// How the parts are made; as published, or 70/15/15, if left out.
+    #[serde(default)]
+    pub division: Option<Division>,
+    /// What is done to the samples.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+impl Dataset {
+    fn files(&self, context: &RunContext) -> Result<Files, StageError> {
+        if let Some(stage) = &self.files {
+            return Ok(Files::new(context.files_of(stage)?.files().clone()));
+        }
+        let mut found = BTreeMap::new();
+        for (name, path) in context.outside_files() {
+            if path.is_dir() {
+                let inner = files_in(path)?.into_iter();
+                found.extend(inner.map(|(file, path)| (format!("{name}/{file}"), path)));
+            } else {
+                found.insert(name.to_owned(), path.to_owned());
+            }
+        }
+        Ok(Files::new(found))
+    }
 }
 
 impl Stage for Dataset {
@@ -32,22 +84,81 @@ impl Stage for Dataset {
     }
 
     fn inputs(&self) -> Vec<Input> {
-        Vec::new()
+        self.files.iter().map(|files| files.input("files")).collect()
     }
 
-    fn output(&self) -> String {
-        images_kind(self.split).to_owned()
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
+        let sort = Sort { content: self.source.content(), split: self.split };
+        sort.after(&self.steps).kind().to_owned()
+    }
+
+    fn externals(&self) -> Externals {
+        Externals { files: self.path.iter().cloned().collect(), ..Externals::default() }
+    }
+
+    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let problem = |field, message: &str, help: &str| Problem {
+            field,
+            message: message.to_owned(),
+            help: Some(help.to_owned()),
+        };
+        let mut found = Vec::new();
+        match (self.source.reads_files(), &self.files, &self.path) {
+            (true, None, None) => found.push(problem(
+                "source",
+                "this data set is read from files, and none are given",
+                "add `files: \"a Download stage\"`, or `path: \"a file or folder\"`",
+            )),
+            (false, Some(_), _) => found.push(problem(
+                "files",
+                "this data set is made on the spot and reads no files",
+                "delete this line",
+            )),
+            (false, None, Some(_)) => found.push(problem(
+                "path",
+                "this data set is made on the spot and reads no files",
+                "delete this line",
+            )),
+            (true, Some(_), Some(_)) => found.push(problem(
+                "path",
+                "files come either from a stage or from a path",
+                "keep `files` or `path`",
+            )),
+            _ => {}
+        }
+        if let Some(path) = &self.path
+            && Path::new(path).file_name().is_none()
+        {
+            found.push(problem("path", "this path has no last name", "name a file or a folder"));
+        }
+        for message in self.source.problems() {
+            found.push(Problem { field: "source", message, help: None });
+        }
+        if self.steps.iter().any(Step::measures) {
+            found.push(problem(
+                "steps",
+                "a scale that is measured would differ between the parts of a set",
+                "scale in a `Preprocess` stage, with `like` naming the training data",
+            ));
+        }
+        found.extend(step_problems(self.source.content(), &self.steps));
+        if self.division.is_some() && self.split.is_none() {
+            let message = "a division says how parts are made, but no part is asked for";
+            found.push(problem("division", message, "add `split: Train`, or delete this line"));
+        }
+        found
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let images = self.source.load(self.split, &mut counter(context, "image"))?;
-        context.log(&format!(
-            "{} images of {}, split {}, factors {}",
-            images.len(),
-            images.shape(),
-            self.split.name(),
-            images.factors().names.join(", ")
-        ));
-        context.store(&AnyImages(images))
+        let samples = self.source.open(&self.files(context)?)?;
+        let recipe = Recipe {
+            select: &self.select,
+            split: self.split,
+            division: self.division.as_ref(),
+            steps: &self.steps,
+            broken: self.source.broken(),
+            like: None,
+        };
+        store(context, samples, &recipe)
     }
 }

@@ -30,7 +30,7 @@ impl Stage for Encode {
         vec![self.model.input("model"), self.data.input("data")]
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "points".to_owned()
     }
 

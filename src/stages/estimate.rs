@@ -34,7 +34,7 @@ impl Stage for Estimate {
         vec![self.points.input("points")]
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "record".to_owned()
     }
 

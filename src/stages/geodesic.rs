@@ -46,7 +46,7 @@ impl Stage for Geodesic {
         vec![self.data.input("data")]
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "distances".to_owned()
     }
 

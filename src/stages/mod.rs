@@ -7,11 +7,14 @@
 mod artifacts;
 mod command;
 mod dataset;
+mod download;
 mod encode;
 mod estimate;
 mod figure;
 mod geodesic;
+mod preprocess;
 mod records;
+mod samples;
 mod score;
 mod table;
 mod train;
@@ -22,13 +25,15 @@ use crate::engine::context::RunContext;
 use crate::engine::events::Progress;
 use crate::engine::stage::{Stage, StageSet};
 
-pub use artifacts::{AnyImages, TrainImages};
+pub use artifacts::{AnyImages, AnySamples, TrainImages};
 pub use command::{AnyFiles, Command};
 pub use dataset::Dataset;
+pub use download::Download;
 pub use encode::Encode;
 pub use estimate::Estimate;
 pub use figure::Figure;
 pub use geodesic::Geodesic;
+pub use preprocess::Preprocess;
 pub use score::{MetricSpec, Score};
 pub use table::Table;
 pub use train::Train;
@@ -38,8 +43,10 @@ pub use train::Train;
 pub enum AnyStage {
     /// Runs any program.
     Command(Command),
-    /// Makes or loads images.
+    /// Makes or loads samples.
     Dataset(Dataset),
+    /// Fetches files.
+    Download(Download),
     /// Encodes images with a trained model.
     Encode(Encode),
     /// Estimates a dimension.
@@ -48,6 +55,8 @@ pub enum AnyStage {
     Figure(Figure),
     /// Measures distances along a neighbor graph.
     Geodesic(Geodesic),
+    /// Chooses, splits and changes samples.
+    Preprocess(Preprocess),
     /// Measures a trained model.
     Score(Score),
     /// Makes a table.
@@ -60,10 +69,12 @@ pub enum AnyStage {
 pub const SOURCES: &[(&str, &str)] = &[
     ("Command", include_str!("command.rs")),
     ("Dataset", include_str!("dataset.rs")),
+    ("Download", include_str!("download.rs")),
     ("Encode", include_str!("encode.rs")),
     ("Estimate", include_str!("estimate.rs")),
     ("Figure", include_str!("figure.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
+    ("Preprocess", include_str!("preprocess.rs")),
     ("Score", include_str!("score.rs")),
     ("Table", include_str!("table.rs")),
     ("Train", include_str!("train.rs")),
@@ -74,10 +85,12 @@ impl StageSet for AnyStage {
         match self {
             Self::Command(stage) => stage,
             Self::Dataset(stage) => stage,
+            Self::Download(stage) => stage,
             Self::Encode(stage) => stage,
             Self::Estimate(stage) => stage,
             Self::Figure(stage) => stage,
             Self::Geodesic(stage) => stage,
+            Self::Preprocess(stage) => stage,
             Self::Score(stage) => stage,
             Self::Table(stage) => stage,
             Self::Train(stage) => stage,

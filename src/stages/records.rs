@@ -187,7 +187,8 @@ pub(super) mod tests {
         values: Option<&'static [&'static str]>,
     ) -> Producer {
         let owned = |(axis, label): &(&str, &str)| ((*axis).to_owned(), (*label).to_owned());
-        Producer { labels: labels.iter().map(owned).collect(), values }
+        let kind = "record".to_owned();
+        Producer { labels: labels.iter().map(owned).collect(), kind, values }
     }
 
     /// Two models with two seeds each.

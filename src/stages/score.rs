@@ -63,7 +63,7 @@ impl Stage for Score {
         vec![self.model.input("model"), self.data.input("data")]
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "record".to_owned()
     }
 

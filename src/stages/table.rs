@@ -61,7 +61,7 @@ impl Stage for Table {
         families.map(|(at, family)| family.input(&format!("records[{at}]"))).collect()
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "table".to_owned()
     }
 

@@ -82,7 +82,7 @@ impl Stage for Train {
         inputs
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
         "model".to_owned()
     }
 

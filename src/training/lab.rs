@@ -1,7 +1,9 @@
 //! A small training for the tests of this folder.
 
+use std::collections::BTreeMap;
+
 use super::{Checkpointing, Fit, Flow, Progress, TrainSpec, TrainingData, fit};
-use crate::data::{DatasetSpec, Images, Split};
+use crate::data::{BrokenPolicy, DatasetSpec, Files, Images, Prepared, Recipe, Split, prepare};
 use crate::device::DeviceName;
 use crate::geometry::{Distances, GeodesicSpec};
 use crate::models::ModelSpec;
@@ -11,6 +13,25 @@ pub(super) fn options() -> ron::Options {
     ron::Options::default()
         .with_default_extension(ron::extensions::Extensions::UNWRAP_VARIANT_NEWTYPES)
         .with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME)
+}
+
+fn training_images(data: &DatasetSpec) -> Images {
+    let recipe = Recipe {
+        select: &BTreeMap::new(),
+        split: Some(Split::Train),
+        division: None,
+        steps: &[],
+        broken: BrokenPolicy::Fail,
+        like: None,
+    };
+    let samples = data.open(&Files::default()).unwrap();
+    let mut pixels = Vec::new();
+    match prepare(samples, &recipe, &mut pixels, &mut |_, _| ()).unwrap() {
+        Prepared::Images { shape, annotations, .. } => {
+            Images::new(shape, pixels, annotations).unwrap()
+        }
+        Prepared::Vectors { .. } => panic!("these are images"),
+    }
 }
 
 /// Eleven steps in epochs of four whose last batch is smaller, with two updates of gamma.
@@ -26,7 +47,7 @@ impl Lab {
         let data = "Dsprites(Render(size: 8, supersampling: 2, \
                     factors: Continuous(samples: 50, seed: 1)))";
         let data: DatasetSpec = options().from_str(data).unwrap();
-        let images = data.load(Split::Train, &mut |_, _| ()).unwrap();
+        let images = training_images(&data);
         let graph: GeodesicSpec = options().from_str("(neighbors: 5)").unwrap();
         let distances = Distances::geodesic(&images.to_points(), &graph, &mut |_, _| ()).unwrap();
         let model = "Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, \

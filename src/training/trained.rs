@@ -114,7 +114,7 @@ fn chunks(count: usize) -> impl Iterator<Item = Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Factors;
+    use crate::data::Annotations;
     use crate::training::Fit;
     use crate::training::lab::Lab;
 
@@ -135,7 +135,7 @@ mod tests {
     fn images_of_another_shape_are_refused() {
         let Fit::Finished { model, .. } = Lab::new().run(None, 0) else { panic!("not finished") };
         let shape = ImageShape { channels: 1, height: 4, width: 8 };
-        let images = Images::new(shape, vec![0; 32], Factors::default()).unwrap();
+        let images = Images::new(shape, vec![0; 32], Annotations::default()).unwrap();
         let error = model.encode(&images, DeviceName::Cpu).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -92,6 +92,9 @@ impl Cache {
             freed += fs::metadata(&path).map_or(0, |found| found.len());
             discard(&path)?;
         }
+        for path in self.aliases().dangling() {
+            discard(&path)?;
+        }
         for path in &collection.abandoned {
             if path.is_dir() {
                 fs::remove_dir_all(path).map_err(CacheError::at(path))?;
@@ -102,7 +105,7 @@ impl Cache {
         Ok(freed)
     }
 
-    /// Returns what killed and failed stages left: working folders, orders, locks and logs.
+    /// Returns what killed and failed stages left: working folders, orders, locks, logs, parts.
     fn abandoned(&self, keep: &BTreeSet<StageKey>) -> Result<Vec<PathBuf>, CacheError> {
         let mut found = Vec::new();
         for folder in ["work", "jobs", "claims", "logs"] {
@@ -116,6 +119,8 @@ impl Cache {
                 }
             }
         }
+        let parts = fs::read_dir(self.parts_folder()).into_iter().flatten().flatten();
+        found.extend(parts.map(|item| item.path()));
         found.sort();
         Ok(found)
     }

@@ -6,11 +6,13 @@
 //!   entries/ab/cdef.json  one manifest per key: the key record, the artifact, how it was made
 //!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
 //!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
+//!   aliases/  parts/    other names of objects, half-finished downloads
 //! ```
 //!
 //! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
 //! complete: files are in place and synced before the manifest, the manifest before the index.
 
+mod alias;
 #[cfg(test)]
 mod behavior;
 mod claim;
@@ -28,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+pub use alias::Aliases;
 pub use claim::{Claim, Claimed, Patience, Reuse};
 pub use collect::{Candidate, Collection};
 pub use entry::{Entry, RunRecord};
@@ -194,6 +197,16 @@ impl Cache {
         ArtifactReader::new(
             files.map(|file| (file.name.clone(), self.objects.path(&file.digest))).collect(),
         )
+    }
+
+    /// Returns the other names of files in the cache.
+    pub fn aliases(&self) -> Aliases {
+        Aliases::new(self.root.join("aliases"), self.objects.clone())
+    }
+
+    /// Returns the folder for half-finished downloads.
+    pub fn parts_folder(&self) -> PathBuf {
+        self.root.join("parts")
     }
 
     /// Returns where a stage's log is kept.

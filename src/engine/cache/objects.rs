@@ -19,7 +19,7 @@ pub enum Check {
 }
 
 /// The folder of files by digest.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Objects {
     root: PathBuf,
 }

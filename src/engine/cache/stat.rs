@@ -1,4 +1,4 @@
-//! Digests of outside files, remembered while the file is surely the same.
+//! Digests of outside files and folders, remembered while the file is surely the same.
 //!
 //! A remembered digest counts only if inode, size and both times are unchanged *and* the file was
 //! already at rest when it was hashed: a file changed within the clock's granularity of the hash
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::CacheError;
 use super::index::Index;
 use crate::engine::clock;
-use crate::engine::digest::ContentDigest;
+use crate::engine::digest::{ContentDigest, files_in};
 
 /// Some file systems keep times to two seconds.
 const GRANULARITY: i64 = 2;
@@ -31,6 +31,9 @@ pub(super) struct FileStamp {
 impl FileStamp {
     fn of(path: &Path) -> std::io::Result<Self> {
         let found = fs::metadata(path)?;
+        if found.is_dir() {
+            return Self::of_folder(path);
+        }
         Ok(Self {
             device: found.dev(),
             inode: found.ino(),
@@ -38,6 +41,25 @@ impl FileStamp {
             modified: (found.mtime(), found.mtime_nsec()),
             changed: (found.ctime(), found.ctime_nsec()),
         })
+    }
+
+    /// Sums up the stamps of everything in a folder; the inode stands for all names and stamps.
+    fn of_folder(folder: &Path) -> std::io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        let mut sum = Self { device: 0, inode: 0, bytes: 0, modified: (0, 0), changed: (0, 0) };
+        for (name, path) in files_in(folder)? {
+            let one = Self::of(&path)?;
+            hasher.update(format!("{name:?} {one:?};").as_bytes());
+            sum.device = one.device;
+            sum.bytes += one.bytes;
+            sum.modified = sum.modified.max(one.modified);
+            sum.changed = sum.changed.max(one.changed);
+        }
+        let hash = hasher.finalize();
+        let (first, _) = hash.as_bytes().split_first_chunk().unwrap_or((&[0; 8], &[]));
+        // SQLite's numbers are signed.
+        sum.inode = u64::from_le_bytes(*first) >> 1;
+        Ok(sum)
     }
 
     fn at_rest(&self, now: i64) -> bool {
@@ -53,7 +75,7 @@ pub(super) fn digest(index: &Index, path: &Path) -> Result<ContentDigest, CacheE
         return Ok(digest);
     }
     let now = i64::try_from(clock::now()).unwrap_or(0);
-    let digest = ContentDigest::of_file(path).map_err(CacheError::at(path))?;
+    let digest = ContentDigest::of_path(path).map_err(CacheError::at(path))?;
     if stamp.at_rest(now) {
         index.remember_file(path, &stamp, &digest)?;
     }

@@ -4,6 +4,7 @@
 //! Building a figure only computes numbers; drawing only places marks; `paint.rs` alone knows
 //! plotters. The same marks give the PNG and the SVG.
 
+pub(super) mod contact_sheet;
 pub(super) mod needed;
 mod paint;
 mod scene;
@@ -19,11 +20,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::report::axes::AxisError;
+use crate::report::figures::contact_sheet::{ContactSheet, ContactSheetSpec};
 use crate::report::figures::scene::Scene;
 use crate::report::figures::typeface::Typeface;
 use crate::report::figures::variance_spectrum::{VarianceSpectrum, VarianceSpectrumSpec};
 use crate::report::frame::FrameError;
-use crate::report::record::{Record, RecordError};
+use crate::report::record::RecordError;
 
 /// Says why a figure could not be built or drawn.
 #[derive(Debug, Error)]
@@ -84,22 +86,17 @@ impl FigureError {
 /// A figure as declared in a pipeline file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FigureSpec {
+    /// The images themselves.
+    ContactSheet(ContactSheetSpec),
     /// Share of variance of each latent coordinate, one panel per series.
     VarianceSpectrum(VarianceSpectrumSpec),
-}
-
-impl FigureSpec {
-    /// Computes the figure's numbers from records.
-    pub fn build(&self, records: &[Record]) -> Result<Figure, FigureError> {
-        match self {
-            Self::VarianceSpectrum(spec) => Ok(Figure::VarianceSpectrum(spec.build(records)?)),
-        }
-    }
 }
 
 /// A finished figure: numbers and titles, no pixels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Figure {
+    /// The images themselves.
+    ContactSheet(ContactSheet),
     /// Share of variance of each latent coordinate, one panel per series.
     VarianceSpectrum(VarianceSpectrum),
 }
@@ -108,6 +105,7 @@ impl Figure {
     /// Returns one line on each panel: its title and what it shows in numbers.
     pub fn summaries(&self) -> Vec<String> {
         match self {
+            Self::ContactSheet(sheet) => vec![format!("{} images", sheet.tiles.len())],
             Self::VarianceSpectrum(figure) => figure
                 .series
                 .iter()
@@ -129,6 +127,7 @@ impl Figure {
     fn scene(&self) -> Result<Scene, FigureError> {
         let typeface = Typeface::embedded().ok_or(FigureError::Font)?;
         match self {
+            Self::ContactSheet(sheet) => Ok(contact_sheet::draw(sheet, &typeface)),
             Self::VarianceSpectrum(figure) => Ok(spectrum_panels::draw(figure, &typeface)),
         }
     }

@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{
@@ -13,7 +15,7 @@ use plotters::style::{
 };
 
 use crate::report::figures::FigureError;
-use crate::report::figures::scene::{Align, Ink, Mark, Scene, Text, Turn};
+use crate::report::figures::scene::{Align, Ink, Mark, Picture, Scene, Text, Turn};
 use crate::report::figures::typeface::{FAMILY, Typeface};
 
 /// Pixels drawn per unit of the scene.
@@ -30,13 +32,23 @@ pub(super) fn svg(scene: &Scene) -> Result<String, FigureError> {
     let (width, height) = pixels(scene, FINE);
     let mut text = String::new();
     let mut backend = SVGBackend::with_string(&mut text, (width, height));
-    paint(scene, &mut backend, svg_text)?;
+    // plotters would write a picture pixel by pixel: it is added below instead.
+    paint(scene, &mut backend, svg_text, |_, _| Ok(()))?;
     backend.present().map_err(FigureError::draw)?;
     drop(backend);
     // Keep the fine view box, but show the drawing at its nominal size.
     let fine = format!("width=\"{width}\" height=\"{height}\"");
     let nominal = format!("width=\"{}\" height=\"{}\"", scene.width, scene.height);
-    Ok(text.replacen(&fine, &nominal, 1))
+    let pictures: Result<String, _> = scene
+        .marks
+        .iter()
+        .filter_map(|mark| match mark {
+            Mark::Picture(picture) => Some(svg_picture(picture)),
+            _ => None,
+        })
+        .collect();
+    let text = text.replacen(&fine, &nominal, 1);
+    Ok(text.replacen("</svg>", &format!("{}</svg>", pictures?), 1))
 }
 
 /// Renders a scene as an RGB image file; the path must end in `.png`.
@@ -53,7 +65,8 @@ pub(super) fn image(scene: &Scene) -> Result<(Vec<u8>, (u32, u32)), FigureError>
     let (width, height) = pixels(scene, FINE);
     let mut fine = vec![255; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut fine, (width, height));
-    paint(scene, &mut backend, |backend, text| bitmap_text(backend, text, &typeface))?;
+    let draw_text = |backend: &mut _, text: &_| bitmap_text(backend, text, &typeface);
+    paint(scene, &mut backend, draw_text, bitmap_picture)?;
     drop(backend);
     Ok((averaged(&fine, width as usize, FINE / SHARP), pixels(scene, SHARP)))
 }
@@ -98,6 +111,7 @@ fn paint<B: DrawingBackend>(
     scene: &Scene,
     backend: &mut B,
     draw_text: impl Fn(&mut B, &Text) -> Result<(), FigureError>,
+    draw_picture: impl Fn(&mut B, &Picture) -> Result<(), FigureError>,
 ) -> Result<(), FigureError>
 where
     B::ErrorType: 'static,
@@ -128,6 +142,7 @@ where
                     .map_err(FigureError::draw)?;
             }
             Mark::Text(text) => draw_text(backend, text)?,
+            Mark::Picture(picture) => draw_picture(backend, picture)?,
         }
     }
     Ok(())
@@ -164,6 +179,43 @@ fn svg_text(backend: &mut SVGBackend<'_>, text: &Text) -> Result<(), FigureError
     let size = text.size * FINE as f64 * SVG_SIZE_RATIO;
     let at = fine_point(hung(text, text.size * SVG_BASELINE_DROP));
     backend.draw_text(&text.content, &style(text, size, align), at).map_err(FigureError::draw)
+}
+
+/// Returns a picture as an element of its own, with the pixels as an embedded PNG.
+fn svg_picture(picture: &Picture) -> Result<String, FigureError> {
+    let rows = picture.rgb.len() / (3 * picture.columns.max(1));
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, picture.columns as u32, rows as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(&picture.rgb))
+        .map_err(FigureError::draw)?;
+    let ((left, top), (right, bottom)) = (fine_point(picture.from), fine_point(picture.to));
+    Ok(format!(
+        "<image x=\"{left}\" y=\"{top}\" width=\"{}\" height=\"{}\" \
+         preserveAspectRatio=\"none\" style=\"image-rendering: pixelated\" \
+         href=\"data:image/png;base64,{}\"/>\n",
+        right - left,
+        bottom - top,
+        STANDARD.encode(file)
+    ))
+}
+
+fn bitmap_picture(backend: &mut BitMapBackend<'_>, picture: &Picture) -> Result<(), FigureError> {
+    let ((left, top), (right, bottom)) = (fine_point(picture.from), fine_point(picture.to));
+    let (width, height) = ((right - left).max(0) as usize, (bottom - top).max(0) as usize);
+    let rows = picture.rgb.len() / (3 * picture.columns.max(1));
+    let mut enlarged = Vec::with_capacity(width * height * 3);
+    for y in 0..height {
+        for x in 0..width {
+            let pixel = (y * rows / height) * picture.columns + x * picture.columns / width;
+            enlarged.extend_from_slice(&picture.rgb[3 * pixel..3 * pixel + 3]);
+        }
+    }
+    backend
+        .blit_bitmap((left, top), (width as u32, height as u32), &enlarged)
+        .map_err(FigureError::draw)
 }
 
 fn bitmap_text(

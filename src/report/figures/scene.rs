@@ -83,6 +83,19 @@ pub(super) enum Mark {
     Dot { at: (f64, f64), radius: f64, ink: Ink },
     /// A text.
     Text(Text),
+    /// A picture; in an SVG it lies on top of all other marks.
+    Picture(Picture),
+}
+
+/// Pixels in a frame, enlarged without smoothing.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Picture {
+    pub(super) from: (f64, f64),
+    pub(super) to: (f64, f64),
+    /// Pixels in a row.
+    pub(super) columns: usize,
+    /// Red, green and blue of each pixel, row by row.
+    pub(super) rgb: Vec<u8>,
 }
 
 /// Marks on a white page, drawn in order.

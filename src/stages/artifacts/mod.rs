@@ -1,16 +1,20 @@
 //! How science values become files, and back: NumPy arrays, safetensors, JSON, tables, pictures.
 
+mod annotations;
 mod arrays;
 mod distances;
 mod figure;
 mod images;
-mod latents;
 mod model;
+mod points;
 mod record;
 mod table;
+mod vectors;
 
-pub(super) use images::images_kind;
 pub use images::{AnyImages, TrainImages};
+pub(super) use images::{ImageFile, images_kind};
+pub use vectors::AnySamples;
+pub(super) use vectors::{vectors_kind, write_vectors};
 
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};
 use crate::engine::context::StageError;
@@ -28,22 +32,30 @@ pub(super) fn required_files(kind: &str) -> Option<&'static [&'static str]> {
         "points" => Some(&["points.npy"]),
         "distances" => Some(&["about.json", "distances.npy"]),
         "model" => Some(&["model.json", "weights.safetensors"]),
-        "train-images" | "validation-images" | "test-images" => {
+        kind if AnyImages::KINDS.contains(&kind) => {
             Some(&["about.json", "factors.npy", "images.npy"])
+        }
+        kind if AnySamples::KINDS.contains(&kind) => {
+            Some(&["about.json", "factors.npy", "points.npy"])
         }
         _ => None,
     }
 }
 
 /// Reads what a program left as what it declared: a bad file is its own fault, not its reader's.
-pub(super) fn check(kind: &str, writer: &ArtifactWriter) -> Result<(), StageError> {
-    let reader = writer.reader(required_files(kind).unwrap_or_default())?;
+pub(super) fn check(
+    kind: &str,
+    writer: &ArtifactWriter,
+    outputs: &[String],
+) -> Result<(), StageError> {
+    let names: Vec<_> = outputs.iter().map(String::as_str).collect();
+    let reader = writer.reader(&names)?;
     let read: Result<(), ArtifactError> = match kind {
         "record" => Values::read(&reader).map(drop),
         "points" => Points::read(&reader).map(drop),
         "distances" => Distances::read(&reader).map(drop),
         "model" => TrainedModel::read(&reader).map(drop),
-        "train-images" | "validation-images" | "test-images" => AnyImages::read(&reader).map(drop),
+        kind if AnySamples::KINDS.contains(&kind) => AnySamples::read(&reader).map(drop),
         _ => Ok(()),
     };
     Ok(read?)

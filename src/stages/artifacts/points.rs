@@ -1,19 +1,33 @@
-//! Codes or other points: `points.npy`, one row per point.
+//! Points: codes (`points.npy`, one row per point), vectors, or images taken pixel by pixel.
 
 use super::arrays::{read_array, write_array};
+use super::images::{self, PIXELS};
 use crate::engine::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::numerics::Points;
 
 impl Artifact for Points {
-    const KINDS: &'static [ArtifactKind] = &["points"];
+    const KINDS: &'static [ArtifactKind] = &[
+        "points",
+        "images",
+        "train-images",
+        "validation-images",
+        "test-images",
+        "vectors",
+        "train-vectors",
+        "validation-vectors",
+        "test-vectors",
+    ];
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
         write_array(writer, "points.npy", &[self.rows(), self.width()], self.values())
     }
 
     fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
+        if reader.files().contains_key(PIXELS) {
+            return Ok(images::read(reader)?.to_points());
+        }
         let ([rows, width], values) = read_array::<f32, 2>(reader, "points.npy")?;
         Self::new(rows, width, values)
             .map_err(|error| ArtifactError::malformed("points.npy", error))

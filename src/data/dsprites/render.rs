@@ -2,7 +2,6 @@
 //!
 //! What: the paper's subset of dSprites (ellipse; orientation 0 to 28 pi / 39, scale 0.5 to 1,
 //! position x and y), on its lattice of 6 x 15 x 32 x 32 images or at uniformly drawn factors.
-//! Reference: Matthey et al. 2017, dSprites; subset and 70/15/15 split from the paper, appendix C.
 //! Assumptions: geometry in 64-pixel coordinates, scaled to other sizes: center
 //! (16 + 32 x, 16 + 32 y), semi-axes 12.76 s and 7.215 s, counter-clockwise on screen.
 //! Checked against: the original animation's six scale frames (76 to 288 lit pixels).
@@ -15,9 +14,10 @@ use rand::RngExt;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 use serde::{Deserialize, Serialize};
 
-use super::{DataError, Factors, ImageShape, Images, Split};
+use crate::data::{
+    Annotations, Broken, Catalog, DataError, Factors, ImageShape, ImageSource, Split,
+};
 use crate::numerics::Seed;
-use crate::numerics::rng::permutation;
 
 const SCALES: usize = 6;
 const ORIENTATIONS: usize = 15;
@@ -28,38 +28,25 @@ const LATTICE: usize = SCALES * ORIENTATIONS * POSITIONS * POSITIONS;
 const ORIENTATION_STEP: f64 = 2.0 * PI / 39.0;
 const FACTOR_NAMES: [&str; 4] = ["scale", "orientation", "x", "y"];
 
-/// Images drawn between two progress reports.
-const BLOCK: usize = 2048;
-
-/// Settings of the dSprites ellipses.
+/// How ellipses are drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Dsprites {
-    /// Draws the images, for instance
-    /// `Render(size: 16, supersampling: 8, factors: Continuous(samples: 3000, seed: 0))`.
-    Render {
-        /// Height and width in pixels.
-        size: NonZeroUsize,
-        /// Sub-pixels along each side of a pixel; 1 gives binary images as in the original.
-        #[serde(default = "one")]
-        supersampling: NonZeroUsize,
-        /// Which ellipses are drawn.
-        factors: Sampling,
-    },
+pub struct Rendering {
+    /// Height and width in pixels.
+    pub size: NonZeroUsize,
+    /// Sub-pixels along each side of a pixel; 1 gives binary images as in the original.
+    #[serde(default = "one")]
+    pub supersampling: NonZeroUsize,
+    /// Which ellipses are drawn.
+    pub factors: Sampling,
 }
 
 /// Which ellipses are drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Sampling {
-    /// All 92,160 ellipses of the paper's subset, shuffled and cut 70/15/15.
-    Lattice {
-        /// Decides which images go into which split.
-        seed: Seed,
-        /// Keeps only this many images of each split; all of them if left out.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        limit: Option<NonZeroUsize>,
-    },
+    /// All 92,160 ellipses of the paper's subset.
+    Lattice,
     /// Ellipses with uniformly drawn factors.
     Continuous {
         /// Number of images in each split.
@@ -73,73 +60,69 @@ const fn one() -> NonZeroUsize {
     NonZeroUsize::MIN
 }
 
-impl Dsprites {
-    /// Returns the shape of the images.
-    pub fn shape(&self) -> ImageShape {
-        let Self::Render { size, .. } = self;
-        ImageShape { channels: 1, height: size.get(), width: size.get() }
-    }
-
-    /// Draws one split; the result does not depend on the number of threads.
-    pub fn load(
-        &self,
-        split: Split,
-        on_progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Images, DataError> {
-        let Self::Render { size, supersampling, factors } = self;
-        let ellipses = factors.ellipses(split);
-        let canvas = Canvas { size: size.get(), supersampling: supersampling.get() };
-        let image_size = canvas.size * canvas.size;
-        let mut pixels = vec![0; ellipses.len() * image_size];
-        let total = ellipses.len() as u64;
-        let mut done = 0;
-        for (block, ellipses) in pixels.chunks_mut(BLOCK * image_size).zip(ellipses.chunks(BLOCK)) {
-            block
-                .par_chunks_mut(image_size)
-                .zip(ellipses)
-                .for_each(|(image, ellipse)| canvas.draw(ellipse, image));
-            done += ellipses.len() as u64;
-            on_progress(done, total);
-        }
-        let values = ellipses.iter().flat_map(Ellipse::factors).collect();
+impl Rendering {
+    pub(super) fn open(&self) -> Drawing {
+        let (ellipses, partition) = self.factors.ellipses();
         let names = FACTOR_NAMES.map(str::to_owned).to_vec();
-        Images::new(self.shape(), pixels, Factors { names, values })
+        let values = ellipses.iter().flat_map(Ellipse::factors).collect();
+        let factors = Factors { names, values };
+        let catalog = Catalog {
+            count: ellipses.len(),
+            annotations: Annotations { factors, classes: None },
+            partition,
+        };
+        let canvas = Canvas { size: self.size.get(), supersampling: self.supersampling.get() };
+        Drawing { catalog, ellipses, canvas }
     }
 }
 
 impl Sampling {
-    fn ellipses(&self, split: Split) -> Vec<Ellipse> {
+    /// Returns all ellipses, with their parts where these are drawn apart.
+    fn ellipses(&self) -> (Vec<Ellipse>, Option<Vec<Split>>) {
         match self {
-            Self::Lattice { seed, limit } => {
-                let order = permutation(LATTICE, &mut seed.stream("dsprites/split"));
-                let part = part_of(split, &order);
-                let kept = limit.map_or(part.len(), |limit| limit.get().min(part.len()));
-                part[..kept].iter().map(|&index| Ellipse::on_lattice(index)).collect()
-            }
+            Self::Lattice => ((0..LATTICE).map(Ellipse::on_lattice).collect(), None),
             Self::Continuous { samples, seed } => {
-                let mut rng = seed.stream(&format!("dsprites/factors/{}", split.name()));
-                let mut draw = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
-                (0..samples.get())
-                    .map(|_| Ellipse {
-                        scale: draw(0.5, 1.0),
-                        orientation: draw(0.0, (ORIENTATIONS - 1) as f64 * ORIENTATION_STEP),
-                        x: draw(0.0, 1.0),
-                        y: draw(0.0, 1.0),
-                    })
-                    .collect()
+                let parts = Split::ALL.map(|split| vec![split; samples.get()]).concat();
+                let ellipses = Split::ALL.map(|split| {
+                    let mut rng = seed.stream(&format!("dsprites/factors/{}", split.name()));
+                    let mut draw = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
+                    (0..samples.get())
+                        .map(|_| Ellipse {
+                            scale: draw(0.5, 1.0),
+                            orientation: draw(0.0, (ORIENTATIONS - 1) as f64 * ORIENTATION_STEP),
+                            x: draw(0.0, 1.0),
+                            y: draw(0.0, 1.0),
+                        })
+                        .collect::<Vec<_>>()
+                });
+                (ellipses.concat(), Some(parts))
             }
         }
     }
 }
 
-/// Cuts a shuffled list into 70 % training, 15 % validation and 15 % test.
-fn part_of(split: Split, order: &[usize]) -> &[usize] {
-    let train_end = order.len() * 70 / 100;
-    let validation_end = order.len() * 85 / 100;
-    match split {
-        Split::Train => &order[..train_end],
-        Split::Validation => &order[train_end..validation_end],
-        Split::Test => &order[validation_end..],
+/// Ellipses that are drawn when they are read.
+pub(super) struct Drawing {
+    catalog: Catalog,
+    ellipses: Vec<Ellipse>,
+    canvas: Canvas,
+}
+
+impl ImageSource for Drawing {
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn shape(&self) -> ImageShape {
+        ImageShape { channels: 1, height: self.canvas.size, width: self.canvas.size }
+    }
+
+    fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {
+        pixels
+            .par_chunks_mut(self.shape().pixels())
+            .zip(rows)
+            .for_each(|(image, &row)| self.canvas.draw(&self.ellipses[row], image));
+        Ok(Vec::new())
     }
 }
 
@@ -224,16 +207,8 @@ mod tests {
 
     use super::*;
 
-    fn lattice(size: usize, limit: usize) -> Dsprites {
-        Dsprites::Render {
-            size: NonZeroUsize::new(size).unwrap(),
-            supersampling: one(),
-            factors: Sampling::Lattice { seed: Seed(0), limit: NonZeroUsize::new(limit) },
-        }
-    }
-
-    fn continuous(supersampling: usize) -> Dsprites {
-        Dsprites::Render {
+    fn continuous(supersampling: usize) -> Rendering {
+        Rendering {
             size: NonZeroUsize::new(16).unwrap(),
             supersampling: NonZeroUsize::new(supersampling).unwrap(),
             factors: Sampling::Continuous {
@@ -241,6 +216,15 @@ mod tests {
                 seed: Seed(3),
             },
         }
+    }
+
+    /// Draws everything.
+    fn drawn(rendering: &Rendering) -> Vec<u8> {
+        let mut drawing = rendering.open();
+        let rows: Vec<usize> = (0..drawing.catalog.count).collect();
+        let mut pixels = vec![0; rows.len() * drawing.shape().pixels()];
+        assert!(drawing.read(&rows, &mut pixels).unwrap().is_empty());
+        pixels
     }
 
     #[test]
@@ -277,13 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn the_lattice_has_92160_images_cut_70_15_15_without_overlap() {
-        let Dsprites::Render { factors, .. } = lattice(4, usize::MAX);
-        let parts = Split::ALL.map(|split| factors.ellipses(split));
-        assert_eq!(parts.each_ref().map(Vec::len), [64_512, 13_824, 13_824]);
+    fn the_lattice_has_92160_different_ellipses() {
+        let (ellipses, partition) = Sampling::Lattice.ellipses();
+        assert_eq!(partition, None);
         let distinct: BTreeSet<[u32; 4]> =
-            parts.iter().flatten().map(|ellipse| ellipse.factors().map(f32::to_bits)).collect();
-        assert_eq!(distinct.len(), 92_160);
+            ellipses.iter().map(|ellipse| ellipse.factors().map(f32::to_bits)).collect();
+        assert_eq!((ellipses.len(), distinct.len()), (92_160, 92_160));
     }
 
     #[test]
@@ -294,23 +277,19 @@ mod tests {
 
     #[test]
     fn continuous_splits_share_no_image_and_are_repeatable() {
-        let load = |split| continuous(8).load(split, &mut |_, _| ()).unwrap();
-        assert_eq!(load(Split::Train), load(Split::Train));
-        let images: BTreeSet<Vec<u8>> = Split::ALL
-            .iter()
-            .flat_map(|&split| {
-                let images = load(split);
-                (0..images.len()).map(|index| images.image(index).to_vec()).collect::<Vec<_>>()
-            })
-            .collect();
+        let pixels = drawn(&continuous(8));
+        assert_eq!(pixels, drawn(&continuous(8)));
+        let images: BTreeSet<&[u8]> = pixels.chunks(256).collect();
         assert_eq!(images.len(), 60);
+        let partition = continuous(8).open().catalog.partition.unwrap();
+        assert_eq!((partition[19], partition[20]), (Split::Train, Split::Validation));
     }
 
     #[test]
     fn images_do_not_depend_on_the_number_of_threads() {
         let with_threads = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| continuous(3).load(Split::Train, &mut |_, _| ()).unwrap())
+            pool.install(|| drawn(&continuous(3)))
         };
         assert_eq!(with_threads(1), with_threads(3));
     }
@@ -326,24 +305,10 @@ mod tests {
     }
 
     #[test]
-    fn progress_ends_at_the_total_and_a_limit_keeps_the_first_images() {
-        let mut last = (0, 0);
-        let images = lattice(8, 3000).load(Split::Train, &mut |done, all| last = (done, all));
-        assert_eq!(images.unwrap().len(), 3000);
-        assert_eq!(last, (3000, 3000));
-    }
-
-    #[test]
     fn the_pipeline_text_is_read_as_written() {
-        let options = ron::Options::default()
-            .with_default_extension(ron::extensions::Extensions::UNWRAP_VARIANT_NEWTYPES)
-            .with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME);
-        let text = "Dsprites(Render(size: 16, supersampling: 8, \
-                    factors: Continuous(samples: 20, seed: 3)))";
-        let spec: super::super::DatasetSpec = options.from_str(text).unwrap();
-        assert_eq!(spec, super::super::DatasetSpec::Dsprites(continuous(8)));
-        let text = "Dsprites(Render(size: 64, factors: Lattice(seed: 0, limit: 7)))";
-        let spec: super::super::DatasetSpec = options.from_str(text).unwrap();
-        assert_eq!(spec, super::super::DatasetSpec::Dsprites(lattice(64, 7)));
+        let text = "(size: 16, supersampling: 8, factors: Continuous(samples: 20, seed: 3))";
+        assert_eq!(ron::from_str::<Rendering>(text).unwrap(), continuous(8));
+        let whole: Rendering = ron::from_str("(size: 64, factors: Lattice)").unwrap();
+        assert_eq!((whole.supersampling, whole.factors), (one(), Sampling::Lattice));
     }
 }

@@ -1,0 +1,65 @@
+//! dSprites: sprites that move, turn and grow.
+//!
+//! What: the original file (737,280 binary images of 64 x 64; npz or HDF5), or ellipses drawn on
+//! the spot. The paper's subset of the original is
+//! `select: {"shape": Values([2]), "orientation": Levels(0, 14)}`: 92,160 images.
+//! Reference: Matthey et al. 2017, dSprites; subset and 70/15/15 split from the paper, appendix C.
+
+mod hdf5;
+mod npz;
+mod render;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::render::{Rendering, Sampling};
+use super::published::Published;
+use super::{DataError, Files, Samples};
+
+const NAME: &str = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64";
+
+/// The factors of the original, slowest first.
+const FACTORS: [&str; 6] = ["color", "shape", "scale", "orientation", "x", "y"];
+
+/// Where the original can be had. The npz holds the same, but no SHA-256 of it is published.
+pub(super) const FILES: &[Published] = &[Published {
+    name: "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5",
+    bytes: 28_024_106,
+    sha256: "729fa22e884c9c500e1f17415d580746b4c5894fbbb780a1319bbcfa39a745bb",
+    gzip: None,
+    mirrors: &[
+        "https://github.com/google-deepmind/dsprites-dataset/raw/master/",
+        "https://github.com/deepmind/dsprites-dataset/raw/master/",
+        "https://raw.githubusercontent.com/google-deepmind/dsprites-dataset/master/",
+    ],
+}];
+
+/// Settings of dSprites.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Dsprites {
+    /// The published file, npz or HDF5.
+    Original,
+    /// Ellipses, drawn: for instance
+    /// `Render(size: 16, supersampling: 8, factors: Continuous(samples: 3000, seed: 0))`.
+    Render(Rendering),
+}
+
+impl Dsprites {
+    /// Returns whether there must be files to read.
+    pub const fn reads_files(&self) -> bool {
+        matches!(self, Self::Original)
+    }
+
+    /// Opens the images.
+    pub fn open(&self, files: &Files) -> Result<Samples, DataError> {
+        match self {
+            Self::Original => {
+                let file = files.find(&[&format!("{NAME}.npz"), &format!("{NAME}.hdf5")])?;
+                let is_npz = file.name.trim_end_matches(".gz").ends_with(".npz");
+                let source = if is_npz { npz::open(file)? } else { hdf5::open(file)? };
+                Ok(Samples::Images(source))
+            }
+            Self::Render(rendering) => Ok(Samples::Images(Box::new(rendering.open()))),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! MNIST and Fashion-MNIST: 60,000 training and 10,000 test images of 28 x 28 pixels.
+//!
+//! The official training images are the training part; the official test images are shuffled and
+//! cut in half, for validation and test. The 55 MB of pixels are held in memory.
+//! Reference: LeCun et al. 1998 (MNIST); Xiao et al. 2017 (Fashion-MNIST).
+//! Checked against: the published numbers of images of each class, on the real files.
+
+use serde::{Deserialize, Serialize};
+
+use super::idx;
+use super::published::Published;
+use super::{
+    Annotations, Broken, Catalog, Classes, DataError, Factors, Files, ImageShape, ImageSource,
+    Samples, Split,
+};
+use crate::numerics::Seed;
+use crate::numerics::rng::permutation;
+
+/// The classes of MNIST.
+pub(super) const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+/// The classes of Fashion-MNIST.
+pub(super) const ARTICLES: [&str; 10] = [
+    "t-shirt",
+    "trouser",
+    "pullover",
+    "dress",
+    "coat",
+    "sandal",
+    "shirt",
+    "sneaker",
+    "bag",
+    "ankle boot",
+];
+
+const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
+
+/// Settings of MNIST and of Fashion-MNIST.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mnist {
+    /// Decides which half of the official test images is for validation.
+    #[serde(default = "zero")]
+    pub seed: Seed,
+}
+
+const fn zero() -> Seed {
+    Seed(0)
+}
+
+impl Mnist {
+    /// Opens the four idx files, whose classes go by `names`: [`DIGITS`] or [`ARTICLES`].
+    pub fn open_as(&self, files: &Files, names: [&str; 10]) -> Result<Samples, DataError> {
+        let mut train = Part::read(files, "train")?;
+        let test = Part::read(files, "t10k")?;
+        let mut partition = vec![Split::Train; train.labels.len()];
+        partition.extend(self.halves(test.labels.len()));
+        train.pixels.extend(test.pixels);
+        train.labels.extend(test.labels);
+        let classes = Classes {
+            names: names.map(str::to_owned).to_vec(),
+            values: train.labels.into_iter().map(u16::from).collect(),
+        };
+        let catalog = Catalog {
+            count: partition.len(),
+            annotations: Annotations { factors: Factors::default(), classes: Some(classes) },
+            partition: Some(partition),
+        };
+        Ok(Samples::Images(Box::new(Held { catalog, pixels: train.pixels })))
+    }
+
+    /// Shares the official test images out between validation and test.
+    fn halves(&self, count: usize) -> Vec<Split> {
+        let mut splits = vec![Split::Test; count];
+        let order = permutation(count, &mut self.seed.stream("mnist/test"));
+        for &index in &order[..count / 2] {
+            splits[index] = Split::Validation;
+        }
+        splits
+    }
+}
+
+/// The images and labels of two files that belong together.
+struct Part {
+    pixels: Vec<u8>,
+    labels: Vec<u8>,
+}
+
+impl Part {
+    /// Reads `train` or `t10k`, in either of the two spellings that circulate.
+    fn read(files: &Files, part: &str) -> Result<Self, DataError> {
+        let find = |kind: &str, dimensions: u8| {
+            let spell = |mark: char| format!("{part}-{kind}{mark}idx{dimensions}-ubyte");
+            files.find(&[&spell('-'), &spell('.')])
+        };
+        let (image_file, label_file) = (find("images", 3)?, find("labels", 1)?);
+        let images = idx::read_images(image_file)?;
+        if (images.height, images.width) != (SHAPE.height, SHAPE.width) {
+            let reason = format!(
+                "expected images of 28 x 28 pixels, found {} x {}",
+                images.height, images.width
+            );
+            return Err(DataError::malformed(image_file.name, "byte 8", reason));
+        }
+        let labels = idx::read_labels(label_file)?;
+        let count = images.pixels.len() / SHAPE.pixels();
+        if labels.len() != count {
+            let reason = format!(
+                "expected {count} labels, as there are images in {}, found {}",
+                image_file.name,
+                labels.len()
+            );
+            return Err(DataError::malformed(label_file.name, "byte 4", reason));
+        }
+        if let Some(index) = labels.iter().position(|&label| label > 9) {
+            let reason = format!("expected a class from 0 to 9, found {}", labels[index]);
+            return Err(DataError::malformed(label_file.name, format!("label {index}"), reason));
+        }
+        Ok(Self { pixels: images.pixels, labels })
+    }
+}
+
+/// All images, in memory.
+struct Held {
+    catalog: Catalog,
+    pixels: Vec<u8>,
+}
+
+impl ImageSource for Held {
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn shape(&self) -> ImageShape {
+        SHAPE
+    }
+
+    fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {
+        let size = SHAPE.pixels();
+        for (image, &row) in pixels.chunks_exact_mut(size).zip(rows) {
+            image.copy_from_slice(&self.pixels[row * size..(row + 1) * size]);
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// The files of MNIST.
+pub(super) const MNIST_FILES: [Published; 4] = [
+    Published {
+        name: "train-images-idx3-ubyte",
+        bytes: 47_040_016,
+        sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        gzip: Some((
+            9_912_422,
+            Some("440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+        )),
+        mirrors: &MNIST_MIRRORS,
+    },
+    Published {
+        name: "train-labels-idx1-ubyte",
+        bytes: 60_008,
+        sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        gzip: Some((
+            28_881,
+            Some("3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+        )),
+        mirrors: &MNIST_MIRRORS,
+    },
+    Published {
+        name: "t10k-images-idx3-ubyte",
+        bytes: 7_840_016,
+        sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        gzip: Some((
+            1_648_877,
+            Some("8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+        )),
+        mirrors: &MNIST_MIRRORS,
+    },
+    Published {
+        name: "t10k-labels-idx1-ubyte",
+        bytes: 10_008,
+        sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        gzip: Some((
+            4_542,
+            Some("f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+        )),
+        mirrors: &MNIST_MIRRORS,
+    },
+];
+
+/// The files of Fashion-MNIST.
+pub(super) const FASHION_MNIST_FILES: [Published; 4] = [
+    Published {
+        name: "train-images-idx3-ubyte",
+        bytes: 47_040_016,
+        sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        gzip: Some((
+            26_421_880,
+            Some("3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
+        )),
+        mirrors: &FASHION_MNIST_MIRRORS,
+    },
+    Published {
+        name: "train-labels-idx1-ubyte",
+        bytes: 60_008,
+        sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        gzip: Some((
+            29_515,
+            Some("a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
+        )),
+        mirrors: &FASHION_MNIST_MIRRORS,
+    },
+    Published {
+        name: "t10k-images-idx3-ubyte",
+        bytes: 7_840_016,
+        sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        gzip: Some((
+            4_422_102,
+            Some("346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
+        )),
+        mirrors: &FASHION_MNIST_MIRRORS,
+    },
+    Published {
+        name: "t10k-labels-idx1-ubyte",
+        bytes: 10_008,
+        sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        gzip: Some((
+            5_148,
+            Some("67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
+        )),
+        mirrors: &FASHION_MNIST_MIRRORS,
+    },
+];
+
+const MNIST_MIRRORS: [&str; 3] = [
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "http://yann.lecun.com/exdb/mnist/",
+];
+
+const FASHION_MNIST_MIRRORS: [&str; 2] = [
+    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+    "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+
+    const NAMES: [&str; 4] = [
+        "train-images-idx3-ubyte",
+        "train-labels-idx1-ubyte",
+        "t10k-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte",
+    ];
+
+    /// Image number `i` is filled with the byte `i`.
+    fn images(numbers: std::ops::Range<u8>) -> Vec<u8> {
+        let mut bytes = vec![0, 0, 8, 3, 0, 0, 0, numbers.len() as u8, 0, 0, 0, 28, 0, 0, 0, 28];
+        bytes.extend(numbers.flat_map(|number| [number; 784]));
+        bytes
+    }
+
+    fn labels(labels: &[u8]) -> Vec<u8> {
+        [&[0, 0, 8, 1, 0, 0, 0, labels.len() as u8], labels].concat()
+    }
+
+    /// Three training images, six test images.
+    fn small() -> [Vec<u8>; 4] {
+        [images(0..3), labels(&[5, 0, 4]), images(3..9), labels(&[7, 2, 1, 0, 4, 9])]
+    }
+
+    fn open(names: [&str; 4], contents: &[Vec<u8>; 4], seed: u64) -> Result<Samples, DataError> {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        for (name, content) in names.iter().zip(contents) {
+            fs::write(place(name), content).unwrap();
+        }
+        let files: BTreeMap<_, _> =
+            names.iter().map(|name| ((*name).to_owned(), place(name))).collect();
+        Mnist { seed: Seed(seed) }.open_as(&Files::new(files), DIGITS)
+    }
+
+    fn source(samples: Samples) -> Box<dyn ImageSource> {
+        match samples {
+            Samples::Images(source) => source,
+            Samples::Vectors(..) => panic!("vectors"),
+        }
+    }
+
+    fn refusal(contents: &[Vec<u8>; 4]) -> String {
+        open(NAMES, contents, 0).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn training_images_come_first_and_every_image_keeps_its_class() {
+        let mut source = source(open(NAMES, &small(), 0).unwrap());
+        let classes = source.catalog().annotations.classes.clone().unwrap();
+        assert_eq!(classes.values, [5, 0, 4, 7, 2, 1, 0, 4, 9]);
+        assert_eq!(classes.names[9], "9");
+        let mut pixels = vec![0; 2 * 784];
+        assert_eq!(source.read(&[1, 8], &mut pixels).unwrap(), []);
+        assert!(pixels[..784].iter().all(|&pixel| pixel == 1));
+        assert!(pixels[784..].iter().all(|&pixel| pixel == 8));
+    }
+
+    #[test]
+    fn the_test_images_are_halved_into_validation_and_test_as_the_seed_says() {
+        let partition = |seed| {
+            source(open(NAMES, &small(), seed).unwrap()).catalog().partition.clone().unwrap()
+        };
+        let count = |split| partition(0).iter().filter(|&&part| part == split).count();
+        assert_eq!(Split::ALL.map(count), [3, 3, 3]);
+        assert_eq!(partition(0)[..3], [Split::Train; 3]);
+        assert_eq!(partition(1), partition(1));
+        assert!((1..9).any(|seed| partition(seed) != partition(0)));
+    }
+
+    #[test]
+    fn the_other_spelling_of_the_names_will_do() {
+        let names = [
+            "train-images.idx3-ubyte",
+            "train-labels.idx1-ubyte",
+            "t10k-images.idx3-ubyte",
+            "t10k-labels.idx1-ubyte",
+        ];
+        assert_eq!(source(open(names, &small(), 0).unwrap()).catalog().count, 9);
+        let wrong = ["a", "b", "c", "d"];
+        assert_eq!(
+            open(wrong, &small(), 0).err().unwrap().to_string(),
+            "there is no file `train-images-idx3-ubyte` or `train-images.idx3-ubyte`, only a, b, \
+             c, d"
+        );
+    }
+
+    #[test]
+    fn labels_that_do_not_fit_are_refused_with_their_place() {
+        let mut contents = small();
+        contents[1] = labels(&[5, 10, 4]);
+        assert_eq!(
+            refusal(&contents),
+            "train-labels-idx1-ubyte: label 1: expected a class from 0 to 9, found 10"
+        );
+        contents[1] = labels(&[5, 1]);
+        assert_eq!(
+            refusal(&contents),
+            "train-labels-idx1-ubyte: byte 4: expected 3 labels, as there are images in \
+             train-images-idx3-ubyte, found 2"
+        );
+    }
+
+    #[test]
+    fn images_of_another_size_are_refused() {
+        let mut contents = small();
+        contents[2] = [&[0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1][..], &[9, 9]].concat();
+        assert_eq!(
+            refusal(&contents),
+            "t10k-images-idx3-ubyte: byte 8: expected images of 28 x 28 pixels, found 2 x 1"
+        );
+    }
+
+    #[test]
+    fn the_published_sizes_are_those_of_60000_and_10000_images() {
+        for files in [MNIST_FILES, FASHION_MNIST_FILES] {
+            assert_eq!(files.map(|file| file.name), NAMES);
+            let sizes = [16 + 60_000 * 784, 8 + 60_000, 16 + 10_000 * 784, 8 + 10_000];
+            assert_eq!(files.map(|file| file.bytes), sizes);
+            for file in files {
+                let hashes = [Some(file.sha256), file.gzip.and_then(|(_, hash)| hash)];
+                assert!(hashes.iter().all(|hash| hash.is_some_and(|hash| hash.len() == 64)));
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! From a source to the samples that a stage leaves: rows are chosen, pixels read, steps done.
+//!
+//! Images go through in blocks and straight on to a sink, so that memory holds a block and never
+//! the whole set.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+
+use super::images::unit;
+use super::rows::{self, Choice, Division};
+use super::steps::{self, PixelSteps, Step};
+use super::{Annotations, Catalog, DataError, ImageShape, ImageSource, Samples, Split, Vectors};
+use crate::numerics::Points;
+
+/// What is to be done with a source.
+#[derive(Clone, Copy)]
+pub struct Recipe<'a> {
+    /// Which samples, by factor or class.
+    pub select: &'a BTreeMap<String, Choice>,
+    /// Which part of them; all if left out.
+    pub split: Option<Split>,
+    /// How the parts are made.
+    pub division: Option<&'a Division>,
+    /// What is done to the samples.
+    pub steps: &'a [Step],
+    /// What happens to images that can't be decoded.
+    pub broken: BrokenPolicy,
+    /// The data that scales are measured on; the samples themselves if left out.
+    pub like: Option<&'a Points>,
+}
+
+/// What happens to images that can't be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrokenPolicy {
+    /// The first one ends it.
+    Fail,
+    /// They are left out and told.
+    Skip,
+}
+
+/// Keeps finished pixels in memory.
+impl ImageSink for Vec<u8> {
+    fn begin(&mut self, _shape: ImageShape) -> Result<(), DataError> {
+        Ok(())
+    }
+
+    fn push(&mut self, pixels: &[u8]) -> Result<(), DataError> {
+        self.extend_from_slice(pixels);
+        Ok(())
+    }
+}
+
+/// Takes finished images in order.
+pub trait ImageSink {
+    /// Is told the shape of all images, once, before the first.
+    fn begin(&mut self, shape: ImageShape) -> Result<(), DataError>;
+
+    /// Takes the pixels of one or more images.
+    fn push(&mut self, pixels: &[u8]) -> Result<(), DataError>;
+}
+
+/// What came out.
+#[derive(Debug)]
+pub enum Prepared {
+    /// Images, which the sink has.
+    Images {
+        /// Their shape.
+        shape: ImageShape,
+        /// Their number.
+        count: usize,
+        /// What is known of them.
+        annotations: Annotations,
+        /// What was left out, one line each.
+        skipped: Vec<String>,
+    },
+    /// Vectors.
+    Vectors {
+        /// The vectors.
+        vectors: Vectors,
+        /// What was left out, one line each.
+        skipped: Vec<String>,
+    },
+}
+
+/// Does all that a recipe says.
+pub fn prepare(
+    samples: Samples,
+    recipe: &Recipe<'_>,
+    sink: &mut dyn ImageSink,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<Prepared, DataError> {
+    match samples {
+        Samples::Images(mut source) if steps::flatten(recipe.steps) => {
+            let mut points = PointSink::default();
+            let read = stream(source.as_mut(), recipe, &mut points, on_progress)?;
+            let points = points.finish();
+            let after = recipe.steps.iter().skip_while(|step| **step != Step::Flatten);
+            let points = scaled(points, after, recipe.like)?;
+            let vectors = Vectors::new(points, read.annotations)?;
+            Ok(Prepared::Vectors { vectors, skipped: read.skipped })
+        }
+        Samples::Images(mut source) => {
+            let Read { shape, count, annotations, skipped } =
+                stream(source.as_mut(), recipe, sink, on_progress)?;
+            Ok(Prepared::Images { shape, count, annotations, skipped })
+        }
+        Samples::Vectors(vectors, partition) => {
+            let vectors = choose_vectors(&vectors, partition, recipe)?;
+            on_progress(vectors.points().rows() as u64, vectors.points().rows() as u64);
+            Ok(Prepared::Vectors { vectors, skipped: Vec::new() })
+        }
+    }
+}
+
+fn chosen_rows(catalog: &Catalog, recipe: &Recipe<'_>) -> Result<Vec<usize>, DataError> {
+    if catalog.count == 0 {
+        return Err(DataError::Unfit("this data set has no samples".to_owned()));
+    }
+    let mut rows = rows::select(catalog, recipe.select)?;
+    if let Some(split) = recipe.split {
+        rows = rows::part(catalog, &rows, split, recipe.division)?;
+    }
+    Ok(recipe.steps.iter().fold(rows, |rows, step| step.choose(rows)))
+}
+
+struct Read {
+    shape: ImageShape,
+    count: usize,
+    annotations: Annotations,
+    skipped: Vec<String>,
+}
+
+fn stream(
+    source: &mut dyn ImageSource,
+    recipe: &Recipe<'_>,
+    sink: &mut dyn ImageSink,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<Read, DataError> {
+    let mut rows = chosen_rows(source.catalog(), recipe)?;
+    let steps = PixelSteps::new(source.shape(), recipe.steps)?;
+    let (size, finished_size) = (source.shape().pixels(), steps.shape().pixels());
+    let total = rows.len() as u64;
+    let mut skipped = Vec::new();
+    let mut kept = Vec::with_capacity(rows.len());
+    let mut varies = Varies::default();
+    let mut buffer = vec![0; source.block().min(rows.len()) * size];
+    sink.begin(steps.shape())?;
+    for block in rows.chunks(source.block().max(1)) {
+        let pixels = &mut buffer[..block.len() * size];
+        let broken = source.read(block, pixels)?;
+        if let (Some(first), BrokenPolicy::Fail) = (broken.first(), recipe.broken) {
+            return Err(DataError::Unfit(format!(
+                "{}: mend or remove it, or set `skip_broken: true`",
+                first.message
+            )));
+        }
+        let whole: Vec<usize> = (0..block.len())
+            .filter(|position| !broken.iter().any(|broken| broken.position == *position))
+            .collect();
+        skipped.extend(broken.into_iter().map(|broken| broken.message));
+        let image = |position: usize| &pixels[position * size..(position + 1) * size];
+        if steps.is_empty() && whole.len() == block.len() {
+            varies.see(pixels, size);
+            sink.push(pixels)?;
+        } else {
+            let images: Result<Vec<_>, _> =
+                whole.par_iter().map(|&position| steps.apply(image(position))).collect();
+            let finished = images?.concat();
+            varies.see(&finished, finished_size);
+            sink.push(&finished)?;
+        }
+        kept.extend(whole.iter().map(|&position| block[position]));
+        on_progress((kept.len() + skipped.len()) as u64, total);
+    }
+    varies.check("images")?;
+    rows = kept;
+    let annotations = source.catalog().annotations.of(&rows);
+    Ok(Read { shape: steps.shape(), count: rows.len(), annotations, skipped })
+}
+
+fn choose_vectors(
+    vectors: &Vectors,
+    partition: Option<Vec<Split>>,
+    recipe: &Recipe<'_>,
+) -> Result<Vectors, DataError> {
+    let catalog = Catalog {
+        count: vectors.points().rows(),
+        annotations: vectors.annotations().clone(),
+        partition,
+    };
+    let rows = chosen_rows(&catalog, recipe)?;
+    let width = vectors.points().width();
+    let values = rows.iter().flat_map(|&row| vectors.points().row(row)).copied().collect();
+    let points = scaled(Points::from_rows(width, values), recipe.steps.iter(), recipe.like)?;
+    let mut varies = Varies::default();
+    varies.see(points.values(), width);
+    varies.check("vectors")?;
+    Vectors::new(points, catalog.annotations.of(&rows))
+}
+
+fn scaled<'a>(
+    mut points: Points,
+    steps: impl Iterator<Item = &'a Step>,
+    like: Option<&Points>,
+) -> Result<Points, DataError> {
+    for step in steps {
+        match step {
+            Step::Scale(scale) => {
+                let measured = like.unwrap_or(&points);
+                if measured.width() != points.width() {
+                    return Err(DataError::Unfit(format!(
+                        "the data to scale like has {} coordinates, these have {}",
+                        measured.width(),
+                        points.width()
+                    )));
+                }
+                points = steps::scale(&points, scale, measured);
+            }
+            Step::First(_) | Step::Subset { .. } | Step::Flatten => {}
+            Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } => {
+                return Err(DataError::Unfit(
+                    "`Crop`, `Pad` and `Resize` are for images, and these are vectors".to_owned(),
+                ));
+            }
+        }
+    }
+    Ok(points)
+}
+
+/// Notices data in which every sample is the same, from which nothing can be learned.
+#[derive(Default)]
+struct Varies<T> {
+    first: Vec<T>,
+    count: usize,
+    differ: bool,
+}
+
+impl<T: Copy + PartialEq> Varies<T> {
+    fn see(&mut self, values: &[T], size: usize) {
+        let mut samples = values.chunks_exact(size.max(1));
+        if self.first.is_empty() {
+            self.first = samples.clone().next().unwrap_or_default().to_vec();
+        }
+        self.count += values.len() / size.max(1);
+        self.differ = self.differ || samples.any(|sample| sample != self.first);
+    }
+
+    fn check(&self, what: &str) -> Result<(), DataError> {
+        if self.count == 0 {
+            return Err(DataError::Unfit(format!("there are no {what} left")));
+        }
+        if self.count > 1 && !self.differ {
+            return Err(DataError::Unfit(format!(
+                "all {} {what} are equal, so there is nothing to learn from them",
+                self.count
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Collects images as points.
+#[derive(Default)]
+struct PointSink {
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl PointSink {
+    fn finish(self) -> Points {
+        Points::from_rows(self.width, self.values)
+    }
+}
+
+impl ImageSink for PointSink {
+    fn begin(&mut self, shape: ImageShape) -> Result<(), DataError> {
+        self.width = shape.pixels();
+        Ok(())
+    }
+
+    fn push(&mut self, pixels: &[u8]) -> Result<(), DataError> {
+        self.values.extend(pixels.iter().map(|&pixel| unit(pixel)));
+        Ok(())
+    }
+}

@@ -1,0 +1,330 @@
+//! Which samples of a set: chosen by factor or class, then cut into parts that share nothing.
+//!
+//! Only the catalog is looked at. Chosen rows keep the order of the source, so that what follows
+//! can read it forward, once.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Annotations, Catalog, DataError, Split};
+use crate::numerics::Seed;
+use crate::numerics::rng::permutation;
+use crate::numerics::units::{Finite, Fraction};
+
+/// Which values of a factor are wanted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Choice {
+    /// Exactly these values, such as `Values([2])`.
+    Values(Vec<Finite>),
+    /// Everything from the first to the second value, both included.
+    Range(Finite, Finite),
+    /// From the first to the second of the factor's sorted values, counted from 0, both included.
+    Levels(usize, usize),
+    /// Classes by name, for the key `class`.
+    Names(Vec<String>),
+}
+
+/// How a set is cut into parts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Division {
+    /// As its publishers have laid down.
+    Published,
+    /// As published, but only so many of each part, the first ones.
+    PublishedFirst {
+        /// For training.
+        train: usize,
+        /// For validation.
+        validation: usize,
+        /// For testing.
+        test: usize,
+    },
+    /// At random, by shares of the chosen samples.
+    Shares {
+        /// For training.
+        train: Fraction,
+        /// For validation.
+        validation: Fraction,
+        /// For testing.
+        test: Fraction,
+        /// Decides who goes where.
+        seed: Seed,
+    },
+    /// At random, by numbers of samples.
+    Counts {
+        /// For training.
+        train: usize,
+        /// For validation.
+        validation: usize,
+        /// For testing.
+        test: usize,
+        /// Decides who goes where.
+        seed: Seed,
+    },
+}
+
+/// The name under which classes are chosen.
+const CLASS: &str = "class";
+
+/// Returns the rows whose factors and classes are all wanted.
+pub(super) fn select(
+    catalog: &Catalog,
+    wanted: &BTreeMap<String, Choice>,
+) -> Result<Vec<usize>, DataError> {
+    let mut rows: Vec<usize> = (0..catalog.count).collect();
+    for (name, choice) in wanted {
+        let kept = match choice {
+            Choice::Names(names) => of_classes(&catalog.annotations, name, names)?,
+            choice => by_factor(&catalog.annotations, name, choice)?,
+        };
+        rows.retain(|&row| kept[row]);
+        if rows.is_empty() {
+            return Err(DataError::Unfit(format!("no sample is left after choosing by `{name}`")));
+        }
+    }
+    Ok(rows)
+}
+
+fn by_factor(
+    annotations: &Annotations,
+    name: &str,
+    choice: &Choice,
+) -> Result<Vec<bool>, DataError> {
+    let names = &annotations.factors.names;
+    let column = names.iter().position(|have| have == name).ok_or_else(|| DataError::Unknown {
+        what: "factor",
+        name: name.to_owned(),
+        present: names.clone(),
+    })?;
+    let values: Vec<f32> = annotations.factors.column(column).collect();
+    let near = |value: f32, wanted: f64| {
+        let wanted = wanted as f32;
+        (value - wanted).abs() <= 1e-5 * wanted.abs().max(1.0)
+    };
+    Ok(match choice {
+        Choice::Values(wanted) => values
+            .iter()
+            .map(|&value| wanted.iter().any(|wanted| near(value, wanted.get())))
+            .collect(),
+        Choice::Range(low, high) => {
+            let (low, high) = (low.get() as f32, high.get() as f32);
+            values.iter().map(|value| (low..=high).contains(value)).collect()
+        }
+        Choice::Levels(first, last) => {
+            let mut levels = values.clone();
+            levels.sort_by(f32::total_cmp);
+            levels.dedup();
+            let Some(wanted) = levels.get(*first..=*last) else {
+                return Err(DataError::Unfit(format!(
+                    "`{name}` has {} levels, so there is no level {last}",
+                    levels.len()
+                )));
+            };
+            values.iter().map(|value| wanted.contains(value)).collect()
+        }
+        Choice::Names(_) => Vec::new(),
+    })
+}
+
+fn of_classes(
+    annotations: &Annotations,
+    key: &str,
+    wanted: &[String],
+) -> Result<Vec<bool>, DataError> {
+    let Some(classes) = annotations.classes.as_ref().filter(|_| key == CLASS) else {
+        return Err(DataError::Unfit(format!(
+            "`Names` chooses by `{CLASS}`, and these samples have no classes under `{key}`"
+        )));
+    };
+    let numbers: Result<Vec<_>, _> = wanted
+        .iter()
+        .map(|name| {
+            let number = classes.names.iter().position(|have| have == name);
+            number.ok_or_else(|| DataError::Unknown {
+                what: "class",
+                name: name.clone(),
+                present: classes.names.clone(),
+            })
+        })
+        .collect();
+    let numbers = numbers?;
+    Ok(classes.values.iter().map(|&class| numbers.contains(&usize::from(class))).collect())
+}
+
+/// Returns the rows of one part, in the order they came in.
+pub(super) fn part(
+    catalog: &Catalog,
+    rows: &[usize],
+    split: Split,
+    division: Option<&Division>,
+) -> Result<Vec<usize>, DataError> {
+    let published = catalog.partition.as_ref();
+    let members = |partition: &[Split], most: usize| {
+        rows.iter().copied().filter(|&row| partition[row] == split).take(most).collect()
+    };
+    let rows: Vec<usize> = match (division, published) {
+        (None | Some(Division::Published), Some(partition)) => members(partition, usize::MAX),
+        (Some(Division::PublishedFirst { train, validation, test }), Some(partition)) => {
+            members(partition, [*train, *validation, *test][split as usize])
+        }
+        (Some(Division::Published | Division::PublishedFirst { .. }), None) => {
+            return Err(DataError::Unfit(
+                "this set has no published parts: use `Shares` or `Counts`".to_owned(),
+            ));
+        }
+        (None, None) => cut(rows, split, &counts_of(rows.len(), &USUAL), Seed(0)),
+        (Some(Division::Shares { train, validation, test, seed }), _) => {
+            let shares = [*train, *validation, *test].map(Fraction::get);
+            cut(rows, split, &counts_of(rows.len(), &shares), *seed)
+        }
+        (Some(Division::Counts { train, validation, test, seed }), _) => {
+            let counts = [*train, *validation, *test];
+            let wanted: usize = counts.iter().sum();
+            if wanted > rows.len() {
+                return Err(DataError::Unfit(format!(
+                    "the division wants {wanted} samples, but there are {}",
+                    rows.len()
+                )));
+            }
+            cut(rows, split, &counts, *seed)
+        }
+    };
+    if rows.is_empty() {
+        return Err(DataError::Unfit(format!("the {} part has no samples", split.name())));
+    }
+    Ok(rows)
+}
+
+/// 70/15/15: the paper's shares for its synthetic sets.
+const USUAL: [f64; 3] = [0.70, 0.15, 0.15];
+
+/// Rounds shares to counts so that neighboring parts meet without gap or overlap.
+fn counts_of(count: usize, shares: &[f64; 3]) -> [usize; 3] {
+    let mut counts = [0; 3];
+    let (mut share, mut end) = (0.0, 0);
+    for (part, own) in counts.iter_mut().zip(shares) {
+        share += own;
+        // A sum such as 0.7 + 0.15 + 0.15 falls short of 1 by less than this.
+        let next = ((share * count as f64 + 1e-6).floor() as usize).min(count);
+        *part = next - end;
+        end = next;
+    }
+    counts
+}
+
+fn cut(rows: &[usize], split: Split, counts: &[usize; 3], seed: Seed) -> Vec<usize> {
+    let order = permutation(rows.len(), &mut seed.stream("data/division"));
+    let start = counts[..split as usize].iter().sum::<usize>();
+    chosen(rows, &order[start..start + counts[split as usize]])
+}
+
+/// Returns `count` rows drawn without replacement; all if there are no more.
+pub(super) fn subset(rows: &[usize], count: NonZeroUsize, seed: Seed) -> Vec<usize> {
+    let order = permutation(rows.len(), &mut seed.stream("data/subset"));
+    chosen(rows, &order[..count.get().min(rows.len())])
+}
+
+fn chosen(rows: &[usize], places: &[usize]) -> Vec<usize> {
+    let mut chosen: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Classes, Factors};
+
+    fn catalog() -> Catalog {
+        // Twelve samples: `shape` 1..3 slow, `angle` 0, 0.1, 0.2, 0.3 fast.
+        let values = (0..12).flat_map(|row| [1.0 + (row / 4) as f32, (row % 4) as f32 * 0.1]);
+        Catalog {
+            count: 12,
+            annotations: Annotations {
+                factors: Factors {
+                    names: vec!["shape".into(), "angle".into()],
+                    values: values.collect(),
+                },
+                classes: Some(Classes {
+                    names: vec!["cat".into(), "dog".into()],
+                    values: (0..12).map(|row| row % 2).collect(),
+                }),
+            },
+            partition: None,
+        }
+    }
+
+    fn selected(settings: &str) -> Result<Vec<usize>, String> {
+        let wanted: BTreeMap<String, Choice> = ron::from_str(settings).unwrap();
+        select(&catalog(), &wanted).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rows_are_chosen_by_value_range_level_and_class() {
+        assert_eq!(selected(r#"{"shape": Values([2])}"#).unwrap(), [4, 5, 6, 7]);
+        assert_eq!(selected(r#"{"shape": Values([2]), "angle": Levels(0, 1)}"#).unwrap(), [4, 5]);
+        assert_eq!(selected(r#"{"angle": Values([0.3])}"#).unwrap(), [3, 7, 11]);
+        assert_eq!(selected(r#"{"angle": Range(0.05, 0.15)}"#).unwrap(), [1, 5, 9]);
+        assert_eq!(selected(r#"{"class": Names(["dog"]), "shape": Values([1])}"#).unwrap(), [1, 3]);
+    }
+
+    #[test]
+    fn choices_that_lead_nowhere_say_what_there_is() {
+        let told = |settings| selected(settings).unwrap_err();
+        assert_eq!(
+            told(r#"{"size": Values([1])}"#),
+            "these samples have no factor `size`, only shape, angle"
+        );
+        assert_eq!(
+            told(r#"{"class": Names(["cow"])}"#),
+            "these samples have no class `cow`, only cat, dog"
+        );
+        assert_eq!(
+            told(r#"{"angle": Levels(0, 4)}"#),
+            "`angle` has 4 levels, so there is no level 4"
+        );
+        assert_eq!(
+            told(r#"{"shape": Values([9])}"#),
+            "no sample is left after choosing by `shape`"
+        );
+    }
+
+    #[test]
+    fn parts_share_no_sample_and_leave_none_out() {
+        let catalog = Catalog { count: 92_160, ..Catalog::default() };
+        let rows: Vec<usize> = (0..92_160).collect();
+        let parts = Split::ALL.map(|split| part(&catalog, &rows, split, None).unwrap());
+        assert_eq!(parts.each_ref().map(Vec::len), [64_512, 13_824, 13_824]);
+        let mut all: Vec<usize> = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, rows);
+    }
+
+    #[test]
+    fn published_parts_are_kept_unless_another_division_is_asked_for() {
+        let mut catalog = catalog();
+        let rows: Vec<usize> = (0..12).collect();
+        catalog.partition =
+            Some((0..12).map(|row| if row < 10 { Split::Train } else { Split::Test }).collect());
+        let test = |division: Option<&Division>| part(&catalog, &rows, Split::Test, division);
+        assert_eq!(test(None).unwrap(), [10, 11]);
+        let few = Division::PublishedFirst { train: 5, validation: 0, test: 1 };
+        assert_eq!(test(Some(&few)).unwrap(), [10]);
+        let own = Division::Counts { train: 2, validation: 2, test: 8, seed: Seed(1) };
+        assert_eq!(test(Some(&own)).unwrap().len(), 8);
+        let error = part(&catalog, &rows, Split::Validation, None).unwrap_err();
+        assert_eq!(error.to_string(), "the validation part has no samples");
+    }
+
+    #[test]
+    fn a_subset_is_random_but_keeps_the_order() {
+        let rows: Vec<usize> = (100..200).collect();
+        let few = subset(&rows, NonZeroUsize::new(10).unwrap(), Seed(3));
+        assert_eq!(few.len(), 10);
+        assert!(few.is_sorted() && few != rows[..10]);
+        assert_eq!(subset(&rows, NonZeroUsize::new(500).unwrap(), Seed(3)), rows);
+    }
+}

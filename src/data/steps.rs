@@ -1,0 +1,228 @@
+//! Preprocessing: what is done to chosen samples, one after the other.
+//!
+//! Images stay bytes through every step; only `Flatten` makes them vectors of numbers between 0 and
+//! 1. Steps that choose samples take effect before any pixel is read, wherever they stand.
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use super::resize::{self, Filter};
+use super::{DataError, ImageShape, rows};
+use crate::numerics::units::PositiveF64;
+use crate::numerics::{Points, Seed};
+
+/// One step of preprocessing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Step {
+    /// Keeps the first samples.
+    First(NonZeroUsize),
+    /// Keeps samples drawn at random, in their old order.
+    Subset {
+        /// How many.
+        count: NonZeroUsize,
+        /// Decides which.
+        seed: Seed,
+    },
+    /// Cuts a square out of the middle.
+    Crop(NonZeroUsize),
+    /// Puts black around until the image is a square of this size.
+    Pad(NonZeroUsize),
+    /// Scales to a square of this size.
+    Resize {
+        /// Height and width.
+        size: NonZeroUsize,
+        /// How pixels are mixed.
+        #[serde(default)]
+        filter: Filter,
+    },
+    /// Makes each image a vector of its pixels, between 0 and 1.
+    Flatten,
+    /// Scales vectors.
+    Scale(Scale),
+}
+
+/// How vectors are scaled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Scale {
+    /// Every value is multiplied by this.
+    By(PositiveF64),
+    /// Each coordinate gets mean 0 and standard deviation 1; a constant one becomes 0.
+    Standard,
+    /// Each coordinate is moved to between 0 and 1; a constant one becomes 0.
+    UnitRange,
+}
+
+impl Step {
+    /// Returns whether the step takes its measure from the data.
+    pub const fn measures(&self) -> bool {
+        matches!(self, Self::Scale(Scale::Standard | Scale::UnitRange))
+    }
+
+    /// Returns what is left of the chosen rows.
+    pub(super) fn choose(&self, chosen: Vec<usize>) -> Vec<usize> {
+        match self {
+            Self::First(count) => chosen.into_iter().take(count.get()).collect(),
+            Self::Subset { count, seed } => rows::subset(&chosen, *count, *seed),
+            Self::Crop(_) | Self::Pad(_) | Self::Resize { .. } | Self::Flatten | Self::Scale(_) => {
+                chosen
+            }
+        }
+    }
+}
+
+/// Returns whether these steps make vectors of images.
+pub(super) fn flatten(steps: &[Step]) -> bool {
+    steps.contains(&Step::Flatten)
+}
+
+/// The steps that change pixels, with the shape that each one leaves.
+pub(super) struct PixelSteps<'a> {
+    from: ImageShape,
+    steps: Vec<(&'a Step, ImageShape)>,
+}
+
+impl<'a> PixelSteps<'a> {
+    /// Checks that the steps can follow each other on images of a shape.
+    pub(super) fn new(from: ImageShape, steps: &'a [Step]) -> Result<Self, DataError> {
+        let mut shape = from;
+        let mut kept = Vec::new();
+        for step in steps {
+            let square =
+                |size: &NonZeroUsize| ImageShape { height: size.get(), width: size.get(), ..shape };
+            let (next, fits) = match step {
+                Step::First(_) | Step::Subset { .. } => continue,
+                Step::Crop(size) => {
+                    (square(size), size.get() <= shape.height && size.get() <= shape.width)
+                }
+                Step::Pad(size) => {
+                    (square(size), size.get() >= shape.height && size.get() >= shape.width)
+                }
+                Step::Resize { size, .. } => (square(size), true),
+                Step::Flatten => break,
+                Step::Scale(_) => {
+                    return Err(DataError::Unfit(
+                        "images are bytes between 0 and 255: `Flatten` them before `Scale`"
+                            .to_owned(),
+                    ));
+                }
+            };
+            if !fits {
+                return Err(DataError::Unfit(format!(
+                    "images of {} x {} pixels can't be made {} x {} by {}",
+                    shape.height,
+                    shape.width,
+                    next.height,
+                    next.width,
+                    if matches!(step, Step::Crop(_)) { "`Crop`" } else { "`Pad`" }
+                )));
+            }
+            shape = next;
+            kept.push((step, next));
+        }
+        Ok(Self { from, steps: kept })
+    }
+
+    /// Returns the shape of the images after all steps.
+    pub(super) fn shape(&self) -> ImageShape {
+        self.steps.last().map_or(self.from, |(_, shape)| *shape)
+    }
+
+    /// Returns whether pixels stay as they are.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Takes one image through all steps.
+    pub(super) fn apply(&self, image: &[u8]) -> Result<Vec<u8>, DataError> {
+        let mut shape = self.from;
+        let mut pixels = image.to_vec();
+        for (step, next) in &self.steps {
+            let mut changed = vec![0; next.pixels()];
+            match step {
+                Step::Crop(_) => resize::crop(shape, &pixels, *next, &mut changed),
+                Step::Pad(_) => resize::pad(shape, &pixels, *next, &mut changed),
+                Step::Resize { filter, .. } => {
+                    resize::resize(shape, &pixels, *next, &mut changed, *filter)?;
+                }
+                _ => {}
+            }
+            pixels = changed;
+            shape = *next;
+        }
+        Ok(pixels)
+    }
+}
+
+/// Scales points; what the scale measures is measured on `like`.
+pub(super) fn scale(points: &Points, scale: &Scale, like: &Points) -> Points {
+    let factor = |spread: f64| if spread > 0.0 { 1.0 / spread } else { 0.0 };
+    let columns: Vec<(f64, f64)> = match scale {
+        Scale::By(by) => vec![(0.0, by.get()); points.width()],
+        Scale::Standard => {
+            let variances = like.variances();
+            let means = like.means();
+            means.into_iter().zip(variances).map(|(m, v)| (m, factor(v.sqrt()))).collect()
+        }
+        Scale::UnitRange => (0..like.width())
+            .map(|column| {
+                let values = (0..like.rows()).map(|row| f64::from(like.row(row)[column]));
+                let (low, high) = values
+                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+                (low, factor(high - low))
+            })
+            .collect(),
+    };
+    let values = points.values().chunks_exact(points.width().max(1)).flat_map(|row| {
+        let scaled = |(&value, (offset, factor)): (&f32, &(f64, f64))| {
+            ((f64::from(value) - offset) * factor) as f32
+        };
+        row.iter().zip(&columns).map(scaled)
+    });
+    Points::from_rows(points.width(), values.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(text: &str) -> Vec<Step> {
+        let options = ron::Options::default()
+            .with_default_extension(ron::extensions::Extensions::UNWRAP_VARIANT_NEWTYPES);
+        options.from_str(text).unwrap()
+    }
+
+    #[test]
+    fn pixel_steps_follow_each_other() {
+        let from = ImageShape { channels: 1, height: 2, width: 4 };
+        let steps = steps("[First(1), Crop(2), Pad(4), Flatten]");
+        let pixels = PixelSteps::new(from, &steps).unwrap();
+        assert_eq!(pixels.shape(), ImageShape { channels: 1, height: 4, width: 4 });
+        let image = pixels.apply(&[9, 1, 2, 9, 9, 3, 4, 9]).unwrap();
+        assert_eq!(image, [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn steps_that_cannot_be_done_say_why() {
+        let from = ImageShape { channels: 1, height: 28, width: 28 };
+        let told = |text| PixelSteps::new(from, &steps(text)).err().unwrap().to_string();
+        assert_eq!(told("[Crop(32)]"), "images of 28 x 28 pixels can't be made 32 x 32 by `Crop`");
+        assert_eq!(told("[Pad(20)]"), "images of 28 x 28 pixels can't be made 20 x 20 by `Pad`");
+        assert_eq!(
+            told("[Scale(Standard)]"),
+            "images are bytes between 0 and 255: `Flatten` them before `Scale`"
+        );
+    }
+
+    #[test]
+    fn a_scale_is_measured_on_the_reference() {
+        let like = Points::new(2, 2, vec![0.0, 5.0, 2.0, 5.0]).unwrap();
+        let points = Points::new(1, 2, vec![3.0, 7.0]).unwrap();
+        assert_eq!(scale(&points, &Scale::Standard, &like).values(), [2.0, 0.0]);
+        assert_eq!(scale(&points, &Scale::UnitRange, &like).values(), [1.5, 0.0]);
+        let by = Scale::By(PositiveF64::new(2.0).unwrap());
+        assert_eq!(scale(&points, &by, &like).values(), [6.0, 14.0]);
+    }
+}

@@ -1,0 +1,29 @@
+//! Plain vectors as a data set: measurements, features, points of a known manifold.
+
+use super::{Annotations, DataError};
+use crate::numerics::Points;
+
+/// Vectors of one width, with what is known of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vectors {
+    points: Points,
+    annotations: Annotations,
+}
+
+impl Vectors {
+    /// Makes a set of vectors.
+    pub fn new(points: Points, annotations: Annotations) -> Result<Self, DataError> {
+        annotations.check(points.rows())?;
+        Ok(Self { points, annotations })
+    }
+
+    /// Returns the vectors.
+    pub const fn points(&self) -> &Points {
+        &self.points
+    }
+
+    /// Returns what is known of the vectors.
+    pub const fn annotations(&self) -> &Annotations {
+        &self.annotations
+    }
+}

@@ -1,0 +1,111 @@
+//! `Preprocess`: samples of another stage, chosen, split and changed.
+//!
+//! ```ron
+//! "small-images": Preprocess(
+//!     data: "train-images",            // its split stays: training data remain training data
+//!     select: {"scale": Range(0.5, 0.8)},
+//!     steps: [Crop(140), Resize(size: 64, filter: Lanczos)],
+//! )
+//! ```
+//!
+//! Data that are not split yet can be split here (`split`, `division`, as in `Dataset`). Steps:
+//! `First(n)`, `Subset(count, seed)`, `Crop(size)`, `Pad(size)`, `Resize(size, filter)`,
+//! `Flatten` (images become vectors between 0 and 1), `Scale(By(2.0))`, `Scale(Standard)`,
+//! `Scale(UnitRange)`; `like` names the data that a scale is measured on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::AnySamples;
+use super::samples::{Sort, step_problems, store};
+use crate::data::{BrokenPolicy, Choice, Division, Recipe, Samples, Split, Step};
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
+use crate::numerics::Points;
+
+/// Settings of a preprocessing stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preprocess {
+    /// The samples.
+    pub data: StageRef<AnySamples>,
+    /// Which of them, by factor or `class`.
+    #[serde(default)]
+    pub select: BTreeMap<String, Choice>,
+    /// Which part of them, if they are not split yet.
+    #[serde(default)]
+    pub split: Option<Split>,
+    /// How the parts are made; 70/15/15 if left out.
+    #[serde(default)]
+    pub division: Option<Division>,
+    /// What is done to the samples.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// The data that a scale is measured on; the chosen samples themselves if left out.
+    #[serde(default)]
+    pub like: Option<StageRef<Points>>,
+}
+
+impl Stage for Preprocess {
+    fn kind(&self) -> Kind {
+        Kind { name: "Preprocess", version: 1 }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        let like = self.like.iter().map(|like| like.input("like"));
+        std::iter::once(self.data.input("data")).chain(like).collect()
+    }
+
+    fn output(&self, inputs: &[Vec<String>]) -> String {
+        let taken = inputs.first().and_then(|kinds| Sort::of_kind(kinds.first()?));
+        taken.map_or_else(String::new, |sort| {
+            let split = self.split.or(sort.split);
+            Sort { split, ..sort }.after(&self.steps).kind().to_owned()
+        })
+    }
+
+    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let problem = |field, message: String, help: &str| Problem {
+            field,
+            message,
+            help: Some(help.to_owned()),
+        };
+        let mut found = Vec::new();
+        let taken = inputs.first().and_then(|producers| Sort::of_kind(&producers.first()?.kind));
+        if let Some(sort) = taken {
+            found.extend(step_problems(sort.content, &self.steps));
+            if let (Some(_), Some(split)) = (self.split, sort.split) {
+                let message =
+                    format!("`{}` is the {} part already", self.data.name(), split.name());
+                found.push(problem("split", message, "delete this line, or take unsplit data"));
+            }
+        }
+        if self.division.is_some() && self.split.is_none() {
+            let message = "a division says how parts are made, but no part is asked for".to_owned();
+            found.push(problem("division", message, "add `split: Train`, or delete this line"));
+        }
+        if self.like.is_some() && !self.steps.iter().any(Step::measures) {
+            let message = "no step measures anything on other data".to_owned();
+            found.push(problem("like", message, "add `Scale(Standard)`, or delete this line"));
+        }
+        found
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let samples = match context.load(&self.data)? {
+            AnySamples::Images(images) => Samples::Images(Box::new(images.into_source())),
+            AnySamples::Vectors(vectors) => Samples::Vectors(vectors, None),
+        };
+        let like = self.like.as_ref().map(|like| context.load(like)).transpose()?;
+        let recipe = Recipe {
+            select: &self.select,
+            split: self.split,
+            division: self.division.as_ref(),
+            steps: &self.steps,
+            broken: BrokenPolicy::Fail,
+            like: like.as_ref(),
+        };
+        store(context, samples, &recipe)
+    }
+}

@@ -1,0 +1,127 @@
+//! What the stages that make samples have in common: the kind they leave, and the way to it.
+
+use super::artifacts::{ImageFile, images_kind, vectors_kind, write_vectors};
+use super::counter;
+use crate::data::{Annotations, Content, Prepared, Recipe, Samples, Split, Step, prepare};
+use crate::engine::artifact::ArtifactKind;
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::events::Progress;
+use crate::engine::stage::Problem;
+
+/// The sort of samples that a stage leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sort {
+    pub(super) content: Content,
+    pub(super) split: Option<Split>,
+}
+
+impl Sort {
+    /// Returns the sort behind an artifact kind, if it is one of samples.
+    pub(super) fn of_kind(kind: &str) -> Option<Self> {
+        let contents = [Content::Images, Content::Vectors];
+        let splits = [None, Some(Split::Train), Some(Split::Validation), Some(Split::Test)];
+        let all = contents
+            .into_iter()
+            .flat_map(|content| splits.into_iter().map(move |split| Self { content, split }));
+        all.into_iter().find(|sort| sort.kind() == kind)
+    }
+
+    /// Returns the sort after some steps.
+    pub(super) fn after(self, steps: &[Step]) -> Self {
+        let content = if steps.contains(&Step::Flatten) { Content::Vectors } else { self.content };
+        Self { content, ..self }
+    }
+
+    /// Returns the artifact kind.
+    pub(super) const fn kind(self) -> ArtifactKind {
+        match self.content {
+            Content::Images => images_kind(self.split),
+            Content::Vectors => vectors_kind(self.split),
+        }
+    }
+}
+
+/// Returns steps that can't be done to samples of this content.
+pub(super) fn step_problems(content: Content, steps: &[Step]) -> Option<Problem> {
+    let mut content = content;
+    for step in steps {
+        let message = match (step, content) {
+            (
+                Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } | Step::Flatten,
+                Content::Vectors,
+            ) => "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
+            (Step::Scale(_), Content::Images) => {
+                "images are bytes between 0 and 255: `Flatten` them before `Scale`"
+            }
+            _ => {
+                if *step == Step::Flatten {
+                    content = Content::Vectors;
+                }
+                continue;
+            }
+        };
+        return Some(Problem { field: "steps", message: message.to_owned(), help: None });
+    }
+    None
+}
+
+/// Makes samples and leaves them as the stage's artifact.
+pub(super) fn store(
+    context: &mut RunContext,
+    samples: Samples,
+    recipe: &Recipe<'_>,
+) -> Result<(), StageError> {
+    let mut images = ImageFile::new(context.writer())?;
+    let prepared = prepare(samples, recipe, &mut images, &mut counter(context, "sample"))?;
+    match prepared {
+        Prepared::Images { shape, count, annotations, skipped } => {
+            images.finish(context.writer(), &annotations, &skipped)?;
+            tell(context, &format!("{count} images of {shape}"), &annotations, &skipped);
+        }
+        Prepared::Vectors { vectors, skipped } => {
+            write_vectors(context.writer(), &vectors, &skipped)?;
+            let points = vectors.points();
+            let what = format!("{} vectors of {}", points.rows(), points.width());
+            tell(context, &what, vectors.annotations(), &skipped);
+        }
+    }
+    Ok(())
+}
+
+fn tell(context: &mut RunContext, what: &str, known: &Annotations, skipped: &[String]) {
+    context.log(what);
+    if !known.factors.names.is_empty() {
+        context.log(&format!("factors: {}", known.factors.names.join(", ")));
+    }
+    if let Some(classes) = &known.classes {
+        let counts = classes.counts();
+        let each: Vec<_> =
+            classes.names.iter().zip(counts).map(|(name, n)| format!("{name} {n}")).collect();
+        context.log(&format!("classes: {}", each.join(", ")));
+    }
+    for line in skipped {
+        context.log(&format!("left out: {line}"));
+    }
+    if !skipped.is_empty() {
+        let count = skipped.len();
+        let first = &skipped[0];
+        context.progress(Progress {
+            message: Some(format!("{count} broken images left out, the first: {first}")),
+            ..Progress::default()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_samples_is_known_by_its_name() {
+        let train = Sort { content: Content::Images, split: Some(Split::Train) };
+        assert_eq!(Sort::of_kind("train-images"), Some(train));
+        assert_eq!(train.after(&[Step::Flatten]).kind(), "train-vectors");
+        assert_eq!(Sort::of_kind("vectors").unwrap().kind(), "vectors");
+        assert_eq!(Sort::of_kind("record"), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Data from outside: files, folders and downloads, through the real program.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use crate::sandbox::Sandbox;
+
+/// Four vectors with a factor and a class.
+const CSV: &str = "x,y,age,kind\n0,1,7,cat\n1,3,8,dog\n2,5,9,cat\n3,7,10,dog\n";
+
+fn about(sandbox: &Sandbox, stage: &str) -> serde_json::Value {
+    let folder = format!("out-{stage}");
+    sandbox.call(&["export", stage, &folder]).ok();
+    serde_json::from_str(&sandbox.read(&format!("{folder}/about.json"))).unwrap()
+}
+
+/// Returns the shape that an npy file declares.
+fn shape(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap();
+    let header = String::from_utf8_lossy(&bytes[..128.min(bytes.len())]).into_owned();
+    let (_, rest) = header.split_once("'shape': (").unwrap();
+    rest.split(')').next().unwrap().to_owned()
+}
+
+/// Writes a binary gray picture of 4 x 4 pixels, each `value`.
+fn picture(folder: &Path, name: &str, value: u8) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut bytes = b"P5 4 4 255\n".to_vec();
+    bytes.extend([value; 16]);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn vectors_of_a_table_are_split_scaled_and_estimated() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "all": Dataset(source: Table(columns: ["x", "y"], factors: ["age"], class: "kind"), path: "data.csv"),
+        "train": Preprocess(data: "all", split: Train, division: Counts(train: 3, validation: 0, test: 1, seed: 0)),
+        "cats": Preprocess(data: "all", select: {"class": Names(["cat"])}, steps: [Scale(UnitRange)], like: "all"),
+        "dimension": Estimate(points: "train", estimator: Variance(threshold: 0.99)),
+    })"#,
+    );
+    sandbox.write("data.csv", CSV);
+    sandbox.run().ok();
+    assert_eq!(about(&sandbox, "cats")["classes"], serde_json::json!(["cat", "dog"]));
+    assert_eq!(shape(&sandbox.path().join("out-cats/points.npy")), "2, 2");
+    let kinds: Vec<_> =
+        sandbox.results().values().map(|artifact| artifact["kind"].clone()).collect();
+    for kind in ["vectors", "train-vectors", "record"] {
+        assert!(kinds.iter().any(|have| have == kind), "{kind} is not in {kinds:?}");
+    }
+    let again = sandbox.run().ok();
+    assert!(again.executed().is_empty());
+    sandbox.write("data.csv", &CSV.replace("3,7,10", "3,8,10"));
+    assert_eq!(sandbox.run().ok().executed().len(), 4, "an edited file is read again");
+}
+
+#[test]
+fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "all": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 9, seed: 0)))),
+        "test": Preprocess(data: "all", split: Test, steps: [First(5)]),
+        "padded": Preprocess(data: "test", steps: [Pad(20)]),
+        "distances": Geodesic(data: "padded", neighbors: 2),
+        "twice": Preprocess(data: "test", split: Train),
+        "flat": Preprocess(data: "test", steps: [Flatten, Crop(3)]),
+    })"#,
+    );
+    let refused = sandbox.run().fails_with(2);
+    for told in [
+        "`padded` makes `test-images`, but input `data` takes `train-images`",
+        "`test` is the test part already",
+        "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
+    ] {
+        assert!(refused.stderr.contains(told), "{told} is not in\n{}", refused.stderr);
+    }
+}
+
+#[test]
+fn sub_folders_are_classes_and_broken_pictures_are_named_or_left_out() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "faces": Dataset(source: ImageFolder(channels: Gray, skip_broken: false), path: "faces"),
+        "sheet": Figure(images: "faces", picture: ContactSheet(caption: "c", label: "l", under: ["class"])),
+    })"#,
+    );
+    let folder = sandbox.path().join("faces");
+    for at in 0..3 {
+        picture(&folder, &format!("cats/{at}.pgm"), 10 * at);
+        picture(&folder, &format!("dogs/{at}.pgm"), 200 + at);
+    }
+    sandbox.run().ok();
+    assert_eq!(
+        shape(&{
+            about(&sandbox, "faces");
+            sandbox.path().join("out-faces/images.npy")
+        }),
+        "6, 1, 4, 4"
+    );
+    assert!(sandbox.path().join("reports/own/sheet.png").exists());
+
+    fs::write(folder.join("cats/1.pgm"), b"P5 4 4 255\nshort").unwrap();
+    let failed = sandbox.run().fails_with(1);
+    assert!(failed.stderr.contains("faces/cats/1.pgm"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("skip_broken"), "{}", failed.stderr);
+    sandbox.edit("skip_broken: false", "skip_broken: true");
+    sandbox.run().ok();
+    let skipped = about(&sandbox, "faces")["skipped"].clone();
+    assert_eq!(skipped.as_array().unwrap().len(), 1, "{skipped}");
+}
+
+#[test]
+fn a_pinned_file_is_found_by_its_hash_packed_or_not_and_kept_for_other_pipelines() {
+    const TEXT: &str = "x,y\n1,2\n3,4\n5,6\n";
+    let pinned = r#"Pinned([(name: "points.csv", bytes: 16,
+        sha256: "4da5157ca4c4b18c2e2c7a69ea8bf27ae8c9e8ef6aa4ec4c2b0b7b4e1b6ac2ed",
+        mirrors: [])])"#;
+    let sandbox = Sandbox::new(&format!(
+        r#"Pipeline(name: "own", data: "data", stages: {{
+        "files": Download(files: {pinned}),
+        "points": Dataset(source: Table(), files: "files"),
+    }})"#
+    ));
+    let hash = sha256(TEXT.as_bytes());
+    sandbox.edit("4da5157ca4c4b18c2e2c7a69ea8bf27ae8c9e8ef6aa4ec4c2b0b7b4e1b6ac2ed", &hash);
+    let missing = sandbox.run_with(&["--offline"]).fails_with(1);
+    assert!(missing.stderr.contains("the network is off"), "{}", missing.stderr);
+
+    let data = sandbox.path().join("data");
+    fs::create_dir_all(&data).unwrap();
+    fs::write(data.join("points.csv"), TEXT.replace('5', "9")).unwrap();
+    let wrong = sandbox.run_with(&["--offline"]).fails_with(1);
+    assert!(wrong.stderr.contains("sha256"), "{}", wrong.stderr);
+
+    fs::remove_file(data.join("points.csv")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(TEXT.as_bytes()).unwrap();
+    fs::write(data.join("points.csv.gz"), packed.finish().unwrap()).unwrap();
+    sandbox.run_with(&["--offline"]).ok();
+
+    // Another pipeline wants the same bytes, and the folder is gone.
+    fs::remove_dir_all(&data).unwrap();
+    let other = sandbox.read("pipeline.ron").replace("points.csv", "other.csv");
+    sandbox.write("pipeline.ron", &other);
+    let shared = sandbox.run_with(&["--offline"]).ok();
+    assert_eq!(shared.executed(), ["files", "points"]);
+    let log = sandbox.call(&["log", "files"]).ok().stdout;
+    assert!(log.contains("in the cache already"), "{log}");
+}
+
+#[test]
+fn settings_of_data_that_cannot_hold_are_told_before_anything_runs() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "a": Dataset(source: Mnist()),
+        "b": Dataset(source: Dsprites(Render(size: 8, factors: Lattice)), path: "pipeline.ron"),
+        "c": Dataset(source: Table(), path: "pipeline.ron", steps: [Scale(Standard)]),
+        "d": Dataset(source: Table(), path: "pipeline.ron", division: Published),
+        "e": Download(files: Pinned([(name: "../x", bytes: 1, sha256: "00", mirrors: [])])),
+        "f": Download(files: Pinned([(name: "x", bytes: 1, sha256: "ff", mirrors: [])])),
+    })"#,
+    );
+    let refused = sandbox.run().fails_with(2);
+    for told in [
+        "this data set is read from files, and none are given",
+        "this data set is made on the spot and reads no files",
+        "a scale that is measured would differ between the parts of a set",
+        "a division says how parts are made, but no part is asked for",
+        "expected a plain file name, found \"../x\"",
+        "expected 64 hexadecimal digits",
+    ] {
+        assert!(refused.stderr.contains(told), "{told} is not in\n{}", refused.stderr);
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,15 @@
+//! Any bytes as a zip of pictures, and as a picture.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use readers::data::folder::ImageFolder;
+use readers::data::pictures::ColorMode;
+use readers::{laid_out, read_all};
+
+fuzz_target!(|bytes: &[u8]| {
+    for name in ["pictures.zip", "picture.png", "picture.jpg", "picture.pgm"] {
+        let folder = ImageFolder { channels: ColorMode::Rgb, size: None, skip_broken: true };
+        read_all(folder.open(&laid_out(&[(name, bytes)])));
+    }
+});
