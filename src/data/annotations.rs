@@ -105,6 +105,7 @@ impl Annotations {
     }
 
     /// Returns the annotations of the chosen samples, in the given order.
+    #[must_use]
     pub fn of(&self, rows: &[usize]) -> Self {
         let factors = Factors {
             names: self.factors.names.clone(),

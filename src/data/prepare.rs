@@ -284,3 +284,121 @@ impl ImageSink for PointSink {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use super::*;
+    use crate::data::{Broken, Factors};
+
+    /// Seven images of two pixels that hold their row; the third is damaged; two in a block.
+    struct Rows {
+        catalog: Catalog,
+        asked: Vec<usize>,
+        damaged: Option<usize>,
+    }
+
+    impl Rows {
+        fn new(damaged: Option<usize>) -> Self {
+            let factors = Factors {
+                names: vec!["row".into()],
+                values: (0..7).map(|row| row as f32).collect(),
+            };
+            let annotations = Annotations { factors, classes: None };
+            let catalog = Catalog { count: 7, annotations, partition: None };
+            Self { catalog, asked: Vec::new(), damaged }
+        }
+    }
+
+    impl ImageSource for Rows {
+        fn catalog(&self) -> &Catalog {
+            &self.catalog
+        }
+
+        fn shape(&self) -> ImageShape {
+            ImageShape { channels: 1, height: 1, width: 2 }
+        }
+
+        fn block(&self) -> usize {
+            2
+        }
+
+        fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {
+            assert!(rows.iter().all(|row| self.asked.last().is_none_or(|last| row > last)));
+            self.asked.extend(rows);
+            for (&row, image) in rows.iter().zip(pixels.chunks_mut(2)) {
+                image.fill(row as u8);
+            }
+            let broken = |&position: &usize| Some(rows[position]) == self.damaged;
+            let tell = |position| Broken { position, message: "faces/2.jpg: torn".to_owned() };
+            Ok((0..rows.len()).filter(broken).map(tell).collect())
+        }
+    }
+
+    fn recipe<'a>(select: &'a BTreeMap<String, Choice>, steps: &'a [Step]) -> Recipe<'a> {
+        let broken = BrokenPolicy::Fail;
+        Recipe { select, split: None, division: None, steps, broken, like: None }
+    }
+
+    fn run(source: Rows, recipe: &Recipe<'_>) -> Result<(Vec<u8>, Prepared), String> {
+        let mut pixels = Vec::new();
+        let samples = Samples::Images(Box::new(source));
+        prepare(samples, recipe, &mut pixels, &mut |_, _| ())
+            .map(|prepared| (pixels, prepared))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_the_chosen_images_are_read_and_their_factors_follow_them() {
+        let none = BTreeMap::new();
+        let steps = [Step::First(NonZeroUsize::new(3).unwrap())];
+        let (pixels, prepared) = run(Rows::new(None), &recipe(&none, &steps)).unwrap();
+        assert_eq!(pixels, [0, 0, 1, 1, 2, 2]);
+        let Prepared::Images { count, annotations, .. } = prepared else {
+            panic!("these are images");
+        };
+        assert_eq!((count, annotations.factors.values), (3, vec![0.0, 1.0, 2.0]));
+    }
+
+    #[test]
+    fn a_broken_image_ends_it_or_is_left_out_and_told() {
+        let none = BTreeMap::new();
+        let mut recipe = recipe(&none, &[]);
+        let error = run(Rows::new(Some(2)), &recipe).unwrap_err();
+        assert_eq!(error, "faces/2.jpg: torn: mend or remove it, or set `skip_broken: true`");
+        recipe.broken = BrokenPolicy::Skip;
+        let (pixels, prepared) = run(Rows::new(Some(2)), &recipe).unwrap();
+        assert_eq!(pixels, [0, 0, 1, 1, 3, 3, 4, 4, 5, 5, 6, 6]);
+        let Prepared::Images { annotations, skipped, .. } = prepared else {
+            panic!("these are images");
+        };
+        assert_eq!(annotations.factors.values, [0.0, 1.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(skipped, ["faces/2.jpg: torn"]);
+    }
+
+    #[test]
+    fn flat_images_are_vectors_between_zero_and_one() {
+        let none = BTreeMap::new();
+        let (pixels, prepared) = run(Rows::new(None), &recipe(&none, &[Step::Flatten])).unwrap();
+        assert!(pixels.is_empty());
+        let Prepared::Vectors { vectors, .. } = prepared else {
+            panic!("these are vectors");
+        };
+        assert_eq!(vectors.points().row(6), [6.0 / 255.0; 2]);
+    }
+
+    #[test]
+    fn data_in_which_nothing_varies_are_refused() {
+        let constant = Points::new(3, 2, vec![1.0; 6]).unwrap();
+        let vectors = Vectors::new(constant, Annotations::default()).unwrap();
+        let none = BTreeMap::new();
+        let recipe = recipe(&none, &[]);
+        let samples = Samples::Vectors(vectors, None);
+        let error = prepare(samples, &recipe, &mut Vec::new(), &mut |_, _| ()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "all 3 vectors are equal, so there is nothing to learn from them"
+        );
+    }
+}

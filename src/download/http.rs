@@ -34,7 +34,7 @@ impl Size {
             return Self { exact: Some(file.bytes), most: file.bytes };
         }
         let exact = file.gzip.as_ref().and_then(|gzip| gzip.bytes);
-        // Data that cannot be compressed grows by five bytes in every 16 KiB, and a header.
+        // Data that cannot be compressed grows by a few bytes in every block; some packers add 5 %.
         let grown = file.bytes.saturating_add(file.bytes / 8).saturating_add(1024);
         Self { exact, most: exact.unwrap_or(grown) }
     }

@@ -1,4 +1,8 @@
 //! Many pictures of one size, from files or out of a zip archive, decoded on all cores.
+//!
+//! A damaged picture is told and does not stop the others; a sound one of another size does, since
+//! there is nothing that could be skipped in good faith. Both depend on the pictures alone, never on
+//! the number of threads.
 
 use std::fs::File;
 use std::io::Read;
