@@ -142,13 +142,13 @@ fn settings_of_every_kind_have_pinned_keys() {
     }
     let pinned = [
         ("Command", "7d80a20e"),
-        ("Dataset", "2910fff9"),
-        ("Download", "00000000"),
+        ("Dataset", "d2bd52c8"),
+        ("Download", "7cb7e3e5"),
         ("Encode", "c560f60f"),
         ("Estimate", "db6a038c"),
         ("Figure", "877addfe"),
         ("Geodesic", "445cb05f"),
-        ("Preprocess", "00000000"),
+        ("Preprocess", "ba641e15"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
         ("Train", "ae473908"),

@@ -26,7 +26,7 @@ pub enum DownloadError {
         name: FileName,
         /// The folders that were searched.
         searched: Vec<PathBuf>,
-        /// What became of the `file:` mirrors.
+        /// What became of `file:` mirrors, and of files of that name in the folders.
         failures: Vec<MirrorFailure>,
     },
     /// No folder holds the file and no mirror served it.
@@ -41,7 +41,7 @@ pub enum DownloadError {
         name: FileName,
         /// The folders that were searched.
         searched: Vec<PathBuf>,
-        /// What became of each mirror, in order.
+        /// What became of files of that name in the folders, and of each mirror, in order.
         failures: Vec<MirrorFailure>,
     },
     /// The system could not write a file of ours.
@@ -92,7 +92,7 @@ fn tried(failures: &[MirrorFailure]) -> String {
 fn outcome(failures: &[MirrorFailure]) -> String {
     match failures {
         [] => "it has no mirror: name one".to_owned(),
-        failures => format!("no mirror served it: {}", clauses(failures)),
+        failures => format!("no mirror served it ({})", clauses(failures)),
     }
 }
 
@@ -129,8 +129,8 @@ mod tests {
         let error = DownloadError::Unavailable { name: name(), searched: Vec::new(), failures };
         assert_eq!(
             error.to_string(),
-            "`digits` is in no data folder (none was given) and no mirror served it: \
-             https://h/x: 404 Not Found; file:/y: no; or put the file, raw or gzipped, into a \
+            "`digits` is in no data folder (none was given) and no mirror served it \
+             (https://h/x: 404 Not Found; file:/y: no); or put the file, raw or gzipped, into a \
              folder and pass --data FOLDER"
         );
     }

@@ -7,10 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::DownloadError;
 use super::pin::FileName;
 use super::verify::{Verdict, Wanted, copy_if_right};
 use super::watch::Watch;
+use super::{DownloadError, MirrorFailure};
 
 /// Levels of folders that are searched below each given one.
 const LEVELS: usize = 2;
@@ -18,11 +18,13 @@ const LEVELS: usize = 2;
 /// Most folders that are looked into for each given one, so that `--data /` ends.
 const MOST_FOLDERS: usize = 2000;
 
-/// Copies the wanted file from the first place that has it, and says where that is.
+/// Copies the wanted file from the first place that has it, and says where that is. Files of its name
+/// with another content are added to `misfits`.
 pub(super) fn find(
     folders: &[PathBuf],
     wanted: Wanted<'_>,
     watch: &mut Watch<'_>,
+    misfits: &mut Vec<MirrorFailure>,
 ) -> Result<Option<PathBuf>, DownloadError> {
     let names = spellings(&wanted.file.name);
     for folder in folders {
@@ -35,7 +37,9 @@ pub(super) fn find(
                 match copy_if_right(&found, wanted, watch)? {
                     Verdict::Right => return Ok(Some(found)),
                     Verdict::Wrong(reason) => {
-                        watch.log(&format!("found {} but {reason}", found.display()));
+                        let mirror = found.display().to_string();
+                        watch.log(&format!("found {mirror} but {reason}"));
+                        misfits.push(MirrorFailure { mirror, reason });
                     }
                 }
             }

@@ -109,11 +109,11 @@ pub fn obtain(
     let Surroundings { local, parts, offline, patience, stop, progress, log } = around;
     let watch = &mut Watch::new(stop, progress, log);
     let wanted = Wanted { file, to };
-    if let Some(path) = local::find(local, wanted, watch)? {
+    let mut failures = Vec::new();
+    if let Some(path) = local::find(local, wanted, watch, &mut failures)? {
         sweep(file, parts);
         return Ok(Origin::Local(path));
     }
-    let mut failures = Vec::new();
     for mirror in &file.mirrors {
         let verdict = match Address::parse(mirror) {
             Err(problem) => Verdict::Wrong(problem),

@@ -117,17 +117,17 @@ fn sheet(spec: &ContactSheetSpec, images: &Images) -> Result<ContactSheet, DataE
 
 /// Returns what stands under a tile: the class, or factors to two decimals.
 fn text_under(known: &Annotations, index: usize, names: &[String]) -> Result<String, DataError> {
-    let one = |name: &String| match (name.as_str(), &known.classes) {
-        ("class", Some(classes)) => Ok(classes.names[usize::from(classes.values[index])].clone()),
-        _ => {
-            let column = known.factors.names.iter().position(|have| have == name);
-            let value = column.map(|column| known.factors.row(index)[column]);
-            value.map(|value| format!("{value:.2}")).ok_or_else(|| DataError::Unknown {
-                what: "factor",
-                name: name.clone(),
-                present: known.factors.names.clone(),
-            })
+    let one = |name: &String| {
+        if let ("class", Some(classes)) = (name.as_str(), &known.classes) {
+            return Ok(classes.names[usize::from(classes.values[index])].clone());
         }
+        let column = known.factors.names.iter().position(|have| have == name);
+        let value = column.map(|column| known.factors.row(index)[column]);
+        value.map(|value| format!("{value:.2}")).ok_or_else(|| DataError::Unknown {
+            what: "factor",
+            name: name.clone(),
+            present: known.factors.names.clone(),
+        })
     };
     names.iter().map(one).collect::<Result<Vec<_>, _>>().map(|parts| parts.join(" "))
 }

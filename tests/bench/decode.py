@@ -176,14 +176,13 @@ def our_faces(folder: Path, images: int) -> np.ndarray:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measures decoding of pictures.")
     parser.add_argument("--program", help="the pcae-run to measure")
-    parser.add_argument("--example", help="a program `X FOLDER RESULT` to measure in its place")
     parser.add_argument("--python", action="append", default=[], help="a further Python as a peer")
     parser.add_argument("--images", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if not given.serve and bool(given.program) == bool(given.example):
-        parser.error("one of --program and --example is wanted")
+    if not given.serve and not given.program:
+        parser.error("--program is wanted")
     return given
 
 
@@ -192,9 +191,9 @@ def main() -> int:
     if given.serve:
         serve(given.serve[0], int(given.serve[1]), given.serve[2])
         return 0
-    program = shutil.which(given.program or given.example)
+    program = shutil.which(given.program)
     if program is None:
-        sys.exit(f"no program at `{given.program or given.example}`")
+        sys.exit(f"no program at `{given.program}`")
     program = str(Path(program).absolute())
     before = round(os.getloadavg()[0], 2)
     with tempfile.TemporaryDirectory(prefix="decode-") as name:
@@ -203,8 +202,6 @@ def main() -> int:
         archive = folder / "celeba" / "img_align_celeba.zip"
         (folder / "pipeline.ron").write_text(PIPELINE)
         command = [program, "pipeline.ron"]
-        if given.example:
-            command = [program, "celeba", "cache-result"]
         peers = [
             Peer(python, archive, given.images, folder / f"peer{number}.npy")
             for number, python in enumerate([sys.executable, *given.python])

@@ -54,9 +54,11 @@ impl Dsprites {
     pub fn open(&self, files: &Files) -> Result<Samples, DataError> {
         match self {
             Self::Original => {
-                let file = files.find(&[&format!("{NAME}.npz"), &format!("{NAME}.hdf5")])?;
-                let is_npz = file.name.trim_end_matches(".gz").ends_with(".npz");
-                let source = if is_npz { npz::open(file)? } else { hdf5::open(file)? };
+                let archive = format!("{NAME}.npz");
+                let source = match files.find(&[&archive]) {
+                    Ok(file) => npz::open(file)?,
+                    Err(_) => hdf5::open(files.find(&[&format!("{NAME}.hdf5"), &archive])?)?,
+                };
                 Ok(Samples::Images(source))
             }
             Self::Render(rendering) => Ok(Samples::Images(Box::new(rendering.open()))),

@@ -41,12 +41,15 @@ pub struct ContactSheetSpec {
     pub under: Vec<String>,
 }
 
+const TEN: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+const FIFTY: NonZeroUsize = NonZeroUsize::new(50).unwrap();
+
 const fn ten() -> NonZeroUsize {
-    NonZeroUsize::new(10).unwrap()
+    TEN
 }
 
 const fn fifty() -> NonZeroUsize {
-    NonZeroUsize::new(50).unwrap()
+    FIFTY
 }
 
 /// Which images are shown.
@@ -216,8 +219,9 @@ mod tests {
         let tile = |index| Tile { index, text: "3".into(), pixels: vec![0; 784] };
         let sheet = spec("columns: 2").build(size, (0..3).map(tile).collect());
         let scene = draw(&sheet, &Typeface::embedded().unwrap());
-        assert_eq!(scene.width, 2.0 * MARGIN + 2.0 * 56.0 + GAP);
-        assert_eq!(scene.height, 2.0 * MARGIN + 2.0 * (56.0 + TEXT_ROOM) + GAP);
+        let (width, height) = (112.0 + GAP, 112.0 + 2.0 * TEXT_ROOM + GAP);
+        assert!((scene.width - 2.0 * MARGIN - width).abs() < 1.0, "{}", scene.width);
+        assert!((scene.height - 2.0 * MARGIN - height).abs() < 1.0, "{}", scene.height);
         let text = serde_json::to_string(&sheet).unwrap();
         assert_eq!(serde_json::from_str::<ContactSheet>(&text).unwrap(), sheet);
     }
