@@ -1,8 +1,12 @@
 //! Data from outside: files, folders and downloads, through the real program.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::sandbox::Sandbox;
 
@@ -150,6 +154,63 @@ fn a_pinned_file_is_found_by_its_hash_packed_or_not_and_kept_for_other_pipelines
     assert_eq!(shared.executed(), ["files", "points"]);
     let log = sandbox.call(&["log", "files"]).ok().stdout;
     assert!(log.contains("in the cache already"), "{log}");
+}
+
+/// Serves `bytes` on loopback: the first answer is cut in the middle, later ones honor `Range`.
+/// Returns its address and a count of requests.
+fn cutting_server(bytes: &'static [u8]) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/points.csv", listener.local_addr().unwrap());
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            let range = head.iter().find_map(|line| {
+                let line = line.to_lowercase();
+                line.strip_prefix("range: bytes=")?.strip_suffix('-')?.parse::<usize>().ok()
+            });
+            let total = bytes.len();
+            let (status, from) = match range {
+                Some(from) => {
+                    let last = total - 1;
+                    (
+                        format!(
+                            "206 Partial Content\r\nContent-Range: bytes {from}-{last}/{total}"
+                        ),
+                        from,
+                    )
+                }
+                None => ("200 OK".to_owned(), 0),
+            };
+            let first = count.fetch_add(1, Ordering::SeqCst) == 0;
+            let to = if first { total / 2 } else { total };
+            let length = total - from;
+            let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
+            let _ = stream.write_all(&bytes[from..to]);
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn a_download_that_was_cut_goes_on_where_it_stopped() {
+    const TEXT: &[u8] = b"x,y\n1,2\n3,4\n5,6\n";
+    let (address, requests) = cutting_server(TEXT);
+    let sandbox = Sandbox::new(&format!(
+        r#"Pipeline(name: "own", stages: {{
+        "files": Download(files: Pinned([(name: "points.csv", bytes: {}, sha256: "{}", mirrors: ["{address}"])])),
+        "points": Dataset(source: Table(), files: "files"),
+    }})"#,
+        TEXT.len(),
+        sha256(TEXT),
+    ));
+    sandbox.run().ok();
+    assert_eq!(requests.load(Ordering::SeqCst), 2, "one answer was cut, the next brought the rest");
+    assert!(sandbox.run().ok().executed().is_empty());
+    sandbox.edit(&address, "http://127.0.0.1:1/elsewhere.csv");
+    assert!(sandbox.run().ok().executed().is_empty(), "another mirror, the same file");
 }
 
 #[test]
