@@ -37,13 +37,12 @@ fn picture(folder: &Path, name: &str, value: u8) {
 }
 
 #[test]
-fn vectors_of_a_table_are_split_scaled_and_estimated() {
+fn vectors_of_a_table_are_chosen_split_and_scaled() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "own", stages: {
         "all": Dataset(source: Table(columns: ["x", "y"], factors: ["age"], class: "kind"), path: "data.csv"),
         "train": Preprocess(data: "all", split: Train, division: Counts(train: 3, validation: 0, test: 1, seed: 0)),
         "cats": Preprocess(data: "all", select: {"class": Names(["cat"])}, steps: [Scale(UnitRange)], like: "all"),
-        "dimension": Estimate(points: "train", estimator: Variance(threshold: 0.99)),
     })"#,
     );
     sandbox.write("data.csv", CSV);
@@ -52,7 +51,7 @@ fn vectors_of_a_table_are_split_scaled_and_estimated() {
     assert_eq!(shape(&sandbox.path().join("out-cats/points.npy")), "2, 2");
     let kinds: Vec<_> =
         sandbox.results().values().map(|artifact| artifact["kind"].clone()).collect();
-    for kind in ["vectors", "train-vectors", "record"] {
+    for kind in ["vectors", "train-vectors"] {
         assert!(kinds.iter().any(|have| have == kind), "{kind} is not in {kinds:?}");
     }
     let again = sandbox.run().ok();
@@ -72,6 +71,9 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
         "distances": Geodesic(data: "padded", neighbors: 2),
         "twice": Preprocess(data: "test", split: Train),
         "flat": Preprocess(data: "test", steps: [Flatten, Crop(3)]),
+        "scaled": Preprocess(data: "test", steps: [Flatten, Scale(Standard)]),
+        "count": Estimate(points: "all", estimator: Variance(threshold: 0.99)),
+        "shares": Preprocess(data: "all", split: Train, division: Shares(train: 0.8, validation: 0.3, test: 0.1, seed: 0)),
     })"#,
     );
     let refused = sandbox.run().fails_with(2);
@@ -79,6 +81,9 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
         "`padded` makes `test-images`, but input `data` takes `train-images`",
         "`test` is the test part already",
         "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
+        "a scale that is measured on held-out data differs from training's",
+        "`Variance` counts coordinates in their order, which only codes have",
+        "these shares add up to 1.200, more than the whole",
     ] {
         assert!(refused.stderr.contains(told), "{told} is not in\n{}", refused.stderr);
     }

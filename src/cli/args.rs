@@ -199,9 +199,9 @@ pub(super) enum Command {
     },
     /// Test the cache folder, the backend, threads and disk
     Doctor,
-    /// Show what a stage kind does, an example and its fields
+    /// Show what a stage kind or a setting does, an example and its fields
     Explain {
-        /// The kind [default: list all]
+        /// The kind, or a type or name of settings [default: list all kinds]
         kind: Option<String>,
     },
     /// Print a completion script

@@ -1,63 +1,71 @@
-//! `pcae-run explain`: what a stage kind does, an example, and its fields.
+//! `pcae-run explain`: what a stage kind or any other setting does, with examples and fields.
 //!
-//! The text is the kind's own documentation in its source file, so it can't fall behind.
+//! The text is the documentation in the source files, so it can't fall behind.
 
 use super::failure::Failure;
+use super::settings::{self, Settings};
 use super::terminal;
 use crate::engine::diagnostic::nearest;
-use crate::stages::SOURCES;
+use crate::stages::{SETTINGS, SOURCES};
 
-/// Prints the documentation of a kind, or the list of kinds.
-pub(super) fn explain(kind: Option<&str>) -> Result<(), Failure> {
-    let Some(kind) = kind else {
+/// Prints the documentation of a kind or of settings, or the list of kinds.
+pub(super) fn explain(name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else {
         for (name, source) in SOURCES {
             let summary = header(source).lines().next().unwrap_or_default().to_owned();
             terminal::line(&format!("{name:<10} {}", summary.replace(&format!("`{name}`: "), "")));
         }
         return Ok(());
     };
-    let found = SOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
-    let Some((name, source)) = found else {
-        let names: Vec<_> = SOURCES.iter().map(|(name, _)| *name).collect();
-        let hint = nearest(kind, &names).map_or_else(
-            || format!("kinds: {}", names.join(", ")),
-            |name| format!("did you mean `{name}`?"),
-        );
-        return Err(Failure::usage(format!("there is no stage kind `{kind}`; {hint}")));
-    };
-    terminal::line(header(source).trim_end());
-    terminal::line("\nFields:");
-    for field in fields(source, name) {
-        terminal::line(&field);
+    let is_kind = |(kind, _): &&(&str, &str)| kind.eq_ignore_ascii_case(name);
+    if let Some((kind, source)) = SOURCES.iter().find(is_kind) {
+        terminal::line(header(source).trim_end());
+        terminal::line("\nFields (`pcae-run explain TYPE` tells more of each type):");
+        if let Some(settings) = settings::find(&[source], kind) {
+            list(&settings);
+        }
+    }
+    // `Table` is a stage kind and a source of data: both are told.
+    match settings::find(SETTINGS, name) {
+        Some(settings) => {
+            terminal::line(&format!("\n{}", settings.about).trim_start_matches('\n'));
+            terminal::line(if settings.is_choice { "\nOne of:" } else { "\nFields:" });
+            list(&settings);
+        }
+        None if !SOURCES.iter().any(|kind| is_kind(&kind)) => return Err(unknown(name)),
+        None => {}
     }
     Ok(())
+}
+
+fn list(settings: &Settings) {
+    for entry in &settings.entries {
+        let indent = "    ".repeat(entry.depth);
+        let optional =
+            if entry.is_optional && !settings.is_choice { " (may be left out)" } else { "" };
+        terminal::line(&format!("  {indent}{}{optional}", entry.text));
+        terminal::line(&format!("      {indent}{}", entry.about));
+    }
+}
+
+fn unknown(name: &str) -> Failure {
+    let kinds = SOURCES.iter().map(|(kind, _)| (*kind).to_owned());
+    let all: Vec<String> = kinds.chain(SETTINGS.iter().flat_map(|s| settings::names(s))).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let hint = nearest(name, &all).map_or_else(
+        || {
+            let kinds: Vec<_> = SOURCES.iter().map(|(kind, _)| *kind).collect();
+            format!("kinds: {}", kinds.join(", "))
+        },
+        |name| format!("did you mean `{name}`?"),
+    );
+    Failure::usage(format!("there is no stage kind or setting `{name}`; {hint}"))
 }
 
 /// Returns the comment that opens a file.
 fn header(source: &str) -> String {
     let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns one line per field of a kind's settings.
-fn fields(source: &str, kind: &str) -> Vec<String> {
-    let start = format!("pub struct {kind} {{");
-    let body = source.split_once(&start).map_or("", |(_, rest)| rest);
-    let body = body.split_once("\n}").map_or(body, |(body, _)| body);
-    let mut found = Vec::new();
-    let (mut docs, mut optional) = (Vec::new(), "");
-    for line in body.lines().map(str::trim) {
-        if let Some(doc) = line.strip_prefix("/// ") {
-            docs.push(doc);
-        } else if line.starts_with("#[serde(default") {
-            optional = " (may be left out)";
-        } else if let Some(field) = line.strip_prefix("pub ") {
-            let (name, kind) = field.trim_end_matches(',').split_once(": ").unwrap_or((field, ""));
-            found.push(format!("  {name}: {kind}{optional}\n      {}", docs.join(" ")));
-            (docs, optional) = (Vec::new(), "");
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -68,14 +76,24 @@ mod tests {
     fn every_kind_has_a_summary_and_fields() {
         for (name, source) in SOURCES {
             assert!(header(source).starts_with(&format!("`{name}`: ")), "{name}");
-            assert!(!fields(source, name).is_empty(), "{name}");
+            assert!(!settings::find(&[source], name).unwrap().entries.is_empty(), "{name}");
         }
     }
 
     #[test]
-    fn fields_tell_their_type_and_whether_they_may_be_left_out() {
-        let source =
-            "pub struct X {\n    /// How many.\n    #[serde(default)]\n    pub n: usize,\n}";
-        assert_eq!(fields(source, "X"), ["  n: usize (may be left out)\n      How many."]);
+    fn every_source_of_data_and_every_step_can_be_explained() {
+        for name in ["Array", "Table", "ImageFolder", "Manifold", "Mnist", "CelebA", "Dsprites"] {
+            assert!(
+                settings::find(SETTINGS, name).is_some_and(|s| !s.entries.is_empty()),
+                "{name}"
+            );
+        }
+        for name in ["Choice", "Levels", "Division", "Step", "Resize", "ManifoldShape", "Variance"]
+        {
+            assert!(
+                settings::find(SETTINGS, name).is_some_and(|s| !s.entries.is_empty()),
+                "{name}"
+            );
+        }
     }
 }

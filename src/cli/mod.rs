@@ -17,6 +17,7 @@ mod progress;
 mod publish;
 mod run;
 mod session;
+mod settings;
 mod stage;
 mod status;
 mod terminal;

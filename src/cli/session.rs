@@ -91,6 +91,10 @@ impl Session {
 
 /// Parses a pipeline file, or draws its mistakes.
 pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStage>, Failure> {
+    if let Some(folder) = common.data.as_deref().filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        return Err(Failure::usage(format!("the data folder `{folder}` does not exist")));
+    }
     Plan::load(source, common.data.as_deref())
         .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
 }

@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use super::args::{Common, StageArgs};
 use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
 use super::session::open_cache;
+use crate::engine::context::log_line;
 use crate::engine::job::{Conditions, Ending, Job, JobLine};
 use crate::engine::supervise;
 use crate::stages::AnyStage;
@@ -45,6 +46,9 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, Failure> {
         tell: Box::new(|line| say(&line)),
     };
     let ending = job.perform::<AnyStage>(&cache, conditions);
+    if let Ending::Failed { message, .. } = &ending {
+        log_line(&format!("failed: {message}"));
+    }
     let code = match &ending {
         Ending::Executed(_) | Ending::Cached(_) => 0,
         Ending::Stopped => INTERRUPTED,

@@ -399,8 +399,14 @@ mod tests {
     fn missing_files_are_named() {
         let zip = three_faces();
         let told = open(&CelebA::default(), &[(IMAGES, &zip)]).err().unwrap();
-        assert_eq!(told, "there is no file `list_eval_partition.txt`, only img_align_celeba.zip");
+        assert_eq!(
+            told,
+            "there is no file `list_eval_partition.txt`; there are img_align_celeba.zip"
+        );
         let told = open(&CelebA::default(), &[(PARTITION, PARTS)]).err().unwrap();
-        assert_eq!(told, "there is no file `img_align_celeba.zip`, only list_eval_partition.txt");
+        assert_eq!(
+            told,
+            "there is no file `img_align_celeba.zip`; there are list_eval_partition.txt"
+        );
     }
 }

@@ -27,7 +27,7 @@ pub enum DataError {
         cause: io::Error,
     },
     /// A file that the data set needs is not among those given.
-    #[error("there is no file {wanted}, only {}", list(present))]
+    #[error("there is no file {wanted}; {}", list(present))]
     Missing {
         /// What was looked for, in words.
         wanted: String,
@@ -45,7 +45,7 @@ pub enum DataError {
         reason: String,
     },
     /// The samples lack something that the settings name.
-    #[error("these samples have no {what} `{name}`, only {}", list(present))]
+    #[error("these samples have no {what} `{name}`; {}", list(present))]
     Unknown {
         /// What kind of thing: `factor`, `class`, ...
         what: &'static str,
@@ -80,8 +80,10 @@ impl DataError {
 fn list(items: &[String]) -> String {
     const SHOWN: usize = 12;
     match items {
-        [] => "none at all".to_owned(),
-        items if items.len() <= SHOWN => items.join(", "),
-        items => format!("{} and {} more", items[..SHOWN].join(", "), items.len() - SHOWN),
+        [] => "there are none".to_owned(),
+        items if items.len() <= SHOWN => format!("there are {}", items.join(", ")),
+        items => {
+            format!("there are {} and {} more", items[..SHOWN].join(", "), items.len() - SHOWN)
+        }
     }
 }

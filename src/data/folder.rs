@@ -210,7 +210,7 @@ mod tests {
         let error = with_files(&[("notes.txt", vec![])], |files| open(&gray(), files).err());
         assert_eq!(
             error.unwrap(),
-            "there is no file picture (.png, .jpg, .jpeg, .pgm, .ppm, .pnm), only notes.txt"
+            "there is no file picture (.png, .jpg, .jpeg, .pgm, .ppm, .pnm); there are notes.txt"
         );
     }
 

@@ -331,7 +331,7 @@ mod tests {
         let wrong = ["a", "b", "c", "d"];
         assert_eq!(
             open(wrong, &small(), 0).err().unwrap().to_string(),
-            "there is no file `train-images-idx3-ubyte` or `train-images.idx3-ubyte`, only a, b, \
+            "there is no file `train-images-idx3-ubyte` or `train-images.idx3-ubyte`; there are a, b, \
              c, d"
         );
     }

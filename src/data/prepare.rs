@@ -121,7 +121,7 @@ fn chosen_rows(catalog: &Catalog, recipe: &Recipe<'_>) -> Result<Vec<usize>, Dat
     if let Some(split) = recipe.split {
         rows = rows::part(catalog, &rows, split, recipe.division)?;
     }
-    Ok(recipe.steps.iter().fold(rows, |rows, step| step.choose(rows)))
+    recipe.steps.iter().try_fold(rows, |rows, step| step.choose(rows))
 }
 
 struct Read {
@@ -196,7 +196,8 @@ fn choose_vectors(
     let mut varies = Varies::default();
     varies.see(points.values(), width);
     varies.check("vectors")?;
-    Vectors::new(points, catalog.annotations.of(&rows))
+    let chosen = Vectors::new(points, catalog.annotations.of(&rows))?;
+    Ok(chosen.with_coordinates(vectors.coordinates().to_vec()))
 }
 
 fn scaled<'a>(

@@ -66,6 +66,17 @@ pub enum Division {
     },
 }
 
+impl Division {
+    /// Returns what can't hold about this division.
+    pub fn problem(&self) -> Option<String> {
+        let Self::Shares { train, validation, test, .. } = self else {
+            return None;
+        };
+        let sum = train.get() + validation.get() + test.get();
+        (sum > 1.0 + 1e-9).then(|| format!("these shares add up to {sum:.3}, more than the whole"))
+    }
+}
+
 /// The name under which classes are chosen.
 const CLASS: &str = "class";
 
@@ -82,10 +93,32 @@ pub(super) fn select(
         };
         rows.retain(|&row| kept[row]);
         if rows.is_empty() {
-            return Err(DataError::Unfit(format!("no sample is left after choosing by `{name}`")));
+            return Err(DataError::Unfit(format!(
+                "no sample is left after choosing by `{name}`{}",
+                extent(&catalog.annotations, name)
+            )));
         }
     }
     Ok(rows)
+}
+
+/// Returns the values that a factor has, for a message.
+fn extent(annotations: &Annotations, name: &str) -> String {
+    let column = annotations.factors.names.iter().position(|have| have == name);
+    let values = column.map(|column| levels(annotations.factors.column(column)));
+    match values.as_deref() {
+        Some([first, .., last]) => format!(", which goes from {first} to {last}"),
+        Some([only]) => format!(", which is always {only}"),
+        _ => String::new(),
+    }
+}
+
+/// Returns the different values of a factor, sorted.
+fn levels(values: impl Iterator<Item = f32>) -> Vec<f32> {
+    let mut levels: Vec<f32> = values.collect();
+    levels.sort_by(f32::total_cmp);
+    levels.dedup();
+    levels
 }
 
 fn by_factor(
@@ -94,34 +127,48 @@ fn by_factor(
     choice: &Choice,
 ) -> Result<Vec<bool>, DataError> {
     let names = &annotations.factors.names;
-    let column = names.iter().position(|have| have == name).ok_or_else(|| DataError::Unknown {
-        what: "factor",
-        name: name.to_owned(),
-        present: names.clone(),
-    })?;
+    let Some(column) = names.iter().position(|have| have == name) else {
+        if name == CLASS && annotations.classes.is_some() {
+            let message = format!("choose by `{CLASS}` with `Names([\"..\"])`");
+            return Err(DataError::Unfit(message));
+        }
+        let (name, present) = (name.to_owned(), names.clone());
+        return Err(DataError::Unknown { what: "factor", name, present });
+    };
     let values: Vec<f32> = annotations.factors.column(column).collect();
     let near = |value: f32, wanted: f64| {
         let wanted = wanted as f32;
         (value - wanted).abs() <= 1e-5 * wanted.abs().max(1.0)
     };
+    let unfit = |reason: String| Err(DataError::Unfit(reason));
     Ok(match choice {
-        Choice::Values(wanted) => values
-            .iter()
-            .map(|&value| wanted.iter().any(|wanted| near(value, wanted.get())))
-            .collect(),
+        Choice::Values(wanted) => {
+            let wanted: Vec<f64> = wanted.iter().map(|value| value.get()).collect();
+            let present = levels(values.iter().copied());
+            let absent = wanted.iter().find(|&&one| !present.iter().any(|&have| near(have, one)));
+            if let Some(absent) = absent {
+                let what = "value";
+                let present = present.iter().map(f32::to_string).collect();
+                let name = format!("{name} {absent}");
+                return Err(DataError::Unknown { what, name, present });
+            }
+            values.iter().map(|&value| wanted.iter().any(|&one| near(value, one))).collect()
+        }
+        Choice::Range(low, high) if low.get() > high.get() => {
+            return unfit(format!("`{name}`: the range goes from {low} down to {high}: swap them"));
+        }
         Choice::Range(low, high) => {
             let (low, high) = (low.get() as f32, high.get() as f32);
             values.iter().map(|value| (low..=high).contains(value)).collect()
         }
+        Choice::Levels(first, last) if first > last => {
+            return unfit(format!("`{name}`: levels go from {first} down to {last}: swap them"));
+        }
         Choice::Levels(first, last) => {
-            let mut levels = values.clone();
-            levels.sort_by(f32::total_cmp);
-            levels.dedup();
-            let Some(wanted) = levels.get(*first..=*last) else {
-                return Err(DataError::Unfit(format!(
-                    "`{name}` has {} levels, so there is no level {last}",
-                    levels.len()
-                )));
+            let present = levels(values.iter().copied());
+            let Some(wanted) = present.get(*first..=*last) else {
+                let count = present.len();
+                return unfit(format!("`{name}` has levels 0 to {}, not {last}", count - 1));
             };
             values.iter().map(|value| wanted.contains(value)).collect()
         }
@@ -136,7 +183,8 @@ fn of_classes(
 ) -> Result<Vec<bool>, DataError> {
     let Some(classes) = annotations.classes.as_ref().filter(|_| key == CLASS) else {
         return Err(DataError::Unfit(format!(
-            "`Names` chooses by `{CLASS}`, and these samples have no classes under `{key}`"
+            "`{key}`: `Names` chooses by `{CLASS}`{}",
+            if annotations.classes.is_some() { "" } else { ", and these samples have no classes" }
         )));
     };
     let numbers: Result<Vec<_>, _> = wanted
@@ -168,7 +216,15 @@ pub(super) fn part(
     let rows: Vec<usize> = match (division, published) {
         (None | Some(Division::Published), Some(partition)) => members(partition, usize::MAX),
         (Some(Division::PublishedFirst { train, validation, test }), Some(partition)) => {
-            members(partition, [*train, *validation, *test][split as usize])
+            let wanted = [*train, *validation, *test][split as usize];
+            let members: Vec<_> = members(partition, wanted);
+            if members.len() < wanted {
+                let (part, have) = (split.name(), members.len());
+                return Err(DataError::Unfit(format!(
+                    "{wanted} samples are wanted, but the published {part} part has {have}"
+                )));
+            }
+            members
         }
         (Some(Division::Published | Division::PublishedFirst { .. }), None) => {
             return Err(DataError::Unfit(
@@ -221,10 +277,24 @@ fn cut(rows: &[usize], split: Split, counts: &[usize; 3], seed: Seed) -> Vec<usi
     chosen(rows, &order[start..start + counts[split as usize]])
 }
 
-/// Returns `count` rows drawn without replacement; all if there are no more.
-pub(super) fn subset(rows: &[usize], count: NonZeroUsize, seed: Seed) -> Vec<usize> {
+/// Returns the first `count` rows.
+pub(super) fn first(rows: &[usize], count: NonZeroUsize) -> Result<Vec<usize>, DataError> {
+    rows.get(..count.get()).map(<[usize]>::to_vec).ok_or_else(|| too_few(count, rows.len()))
+}
+
+/// Returns `count` rows drawn without replacement.
+pub(super) fn subset(
+    rows: &[usize],
+    count: NonZeroUsize,
+    seed: Seed,
+) -> Result<Vec<usize>, DataError> {
     let order = permutation(rows.len(), &mut seed.stream("data/subset"));
-    chosen(rows, &order[..count.get().min(rows.len())])
+    let places = order.get(..count.get()).ok_or_else(|| too_few(count, rows.len()))?;
+    Ok(chosen(rows, places))
+}
+
+fn too_few(wanted: NonZeroUsize, have: usize) -> DataError {
+    DataError::Unfit(format!("{wanted} samples are wanted, but there are {have}"))
 }
 
 fn chosen(rows: &[usize], places: &[usize]) -> Vec<usize> {
@@ -276,20 +346,26 @@ mod tests {
         let told = |settings| selected(settings).unwrap_err();
         assert_eq!(
             told(r#"{"size": Values([1])}"#),
-            "these samples have no factor `size`, only shape, angle"
+            "these samples have no factor `size`; there are shape, angle"
         );
         assert_eq!(
             told(r#"{"class": Names(["cow"])}"#),
-            "these samples have no class `cow`, only cat, dog"
+            "these samples have no class `cow`; there are cat, dog"
+        );
+        assert_eq!(told(r#"{"angle": Levels(0, 4)}"#), "`angle` has levels 0 to 3, not 4");
+        assert_eq!(
+            told(r#"{"angle": Levels(2, 0)}"#),
+            "`angle`: levels go from 2 down to 0: swap them"
         );
         assert_eq!(
-            told(r#"{"angle": Levels(0, 4)}"#),
-            "`angle` has 4 levels, so there is no level 4"
+            told(r#"{"shape": Values([1, 9])}"#),
+            "these samples have no value `shape 9`; there are 1, 2, 3"
         );
         assert_eq!(
-            told(r#"{"shape": Values([9])}"#),
-            "no sample is left after choosing by `shape`"
+            told(r#"{"shape": Range(5, 6)}"#),
+            "no sample is left after choosing by `shape`, which goes from 1 to 3"
         );
+        assert_eq!(told(r#"{"class": Values([1])}"#), "choose by `class` with `Names([\"..\"])`");
     }
 
     #[test]
@@ -320,11 +396,26 @@ mod tests {
     }
 
     #[test]
+    fn shares_beyond_the_whole_are_a_problem() {
+        let share = |value| Fraction::new(value).unwrap();
+        let shares = |train| Division::Shares {
+            train: share(train),
+            validation: share(0.15),
+            test: share(0.15),
+            seed: Seed(0),
+        };
+        assert_eq!(shares(0.7).problem(), None);
+        let problem = shares(0.9).problem().unwrap();
+        assert_eq!(problem, "these shares add up to 1.200, more than the whole");
+    }
+
+    #[test]
     fn a_subset_is_random_but_keeps_the_order() {
         let rows: Vec<usize> = (100..200).collect();
-        let few = subset(&rows, NonZeroUsize::new(10).unwrap(), Seed(3));
+        let few = subset(&rows, NonZeroUsize::new(10).unwrap(), Seed(3)).unwrap();
         assert_eq!(few.len(), 10);
         assert!(few.is_sorted() && few != rows[..10]);
-        assert_eq!(subset(&rows, NonZeroUsize::new(500).unwrap(), Seed(3)), rows);
+        let error = subset(&rows, NonZeroUsize::new(500).unwrap(), Seed(3)).unwrap_err();
+        assert_eq!(error.to_string(), "500 samples are wanted, but there are 100");
     }
 }

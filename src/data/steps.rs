@@ -62,12 +62,12 @@ impl Step {
     }
 
     /// Returns what is left of the chosen rows.
-    pub(super) fn choose(&self, chosen: Vec<usize>) -> Vec<usize> {
+    pub(super) fn choose(&self, chosen: Vec<usize>) -> Result<Vec<usize>, DataError> {
         match self {
-            Self::First(count) => chosen.into_iter().take(count.get()).collect(),
+            Self::First(count) => rows::first(&chosen, *count),
             Self::Subset { count, seed } => rows::subset(&chosen, *count, *seed),
             Self::Crop(_) | Self::Pad(_) | Self::Resize { .. } | Self::Flatten | Self::Scale(_) => {
-                chosen
+                Ok(chosen)
             }
         }
     }

@@ -8,13 +8,25 @@ use crate::numerics::Points;
 pub struct Vectors {
     points: Points,
     annotations: Annotations,
+    coordinates: Vec<String>,
 }
 
 impl Vectors {
     /// Makes a set of vectors.
     pub fn new(points: Points, annotations: Annotations) -> Result<Self, DataError> {
         annotations.check(points.rows())?;
-        Ok(Self { points, annotations })
+        Ok(Self { points, annotations, coordinates: Vec::new() })
+    }
+
+    /// Gives the coordinates names.
+    #[must_use]
+    pub fn with_coordinates(self, coordinates: Vec<String>) -> Self {
+        Self { coordinates, ..self }
+    }
+
+    /// Returns the names of the coordinates, if they have any.
+    pub fn coordinates(&self) -> &[String] {
+        &self.coordinates
     }
 
     /// Returns the vectors.

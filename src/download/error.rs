@@ -31,10 +31,10 @@ pub enum DownloadError {
     },
     /// No folder holds the file and no mirror served it.
     #[error(
-        "`{name}` is in {} and {}; or put the file, raw or gzipped, into a folder and pass --data \
-         FOLDER",
-        places(searched),
-        outcome(failures)
+        "`{name}` could not be had: {}; it is in {}: check the pipeline's `sha256` and `mirrors`, or \
+         put the file, raw or gzipped, into a folder and pass --data FOLDER",
+        outcome(failures),
+        places(searched)
     )]
     Unavailable {
         /// The file's name.
@@ -91,8 +91,8 @@ fn tried(failures: &[MirrorFailure]) -> String {
 
 fn outcome(failures: &[MirrorFailure]) -> String {
     match failures {
-        [] => "it has no mirror: name one".to_owned(),
-        failures => format!("no mirror served it ({})", clauses(failures)),
+        [] => "it has no mirror".to_owned(),
+        failures => clauses(failures),
     }
 }
 
@@ -129,9 +129,9 @@ mod tests {
         let error = DownloadError::Unavailable { name: name(), searched: Vec::new(), failures };
         assert_eq!(
             error.to_string(),
-            "`digits` is in no data folder (none was given) and no mirror served it \
-             (https://h/x: 404 Not Found; file:/y: no); or put the file, raw or gzipped, into a \
-             folder and pass --data FOLDER"
+            "`digits` could not be had: https://h/x: 404 Not Found; file:/y: no; it is in no data \
+             folder (none was given): check the pipeline's `sha256` and `mirrors`, or put the file, \
+             raw or gzipped, into a folder and pass --data FOLDER"
         );
     }
 }

@@ -112,7 +112,7 @@ pub struct Sha256Digest([u8; 32]);
 
 /// Says why a text is no SHA-256 hash.
 #[derive(Clone, Debug, PartialEq, Error)]
-#[error("expected 64 hexadecimal digits, found {found:?}")]
+#[error("expected 64 hexadecimal digits, found {} characters: {found:?}", found.len())]
 pub struct DigestError {
     /// The refused text.
     pub found: String,
@@ -232,7 +232,10 @@ mod tests {
             assert_eq!(Sha256Digest::from_hex(text), None);
         }
         let error = read("(name: \"a\", bytes: 7, sha256: \"12\")").unwrap_err().to_string();
-        assert!(error.contains("expected 64 hexadecimal digits, found \"12\""), "{error}");
+        assert!(
+            error.contains("expected 64 hexadecimal digits, found 2 characters: \"12\""),
+            "{error}"
+        );
     }
 
     #[test]

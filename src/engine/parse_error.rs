@@ -103,10 +103,19 @@ pub fn explain(
         Error::ExpectedFloat => wanted("a number"),
         Error::ExpectedBoolean => wanted("`true` or `false`"),
         Error::ExpectedString => wanted("a text in quotes"),
+        Error::ExpectedChar => wanted("one character in single quotes, such as `';'`"),
+        Error::ExpectedIdentifier => wanted("a name without quotes, such as `Train`"),
+        Error::InvalidIdentifier(_) | Error::SuggestRawIdentifier(_) => {
+            wanted("a name").help("fields are named: `Resize(size: 32)`, not `Resize(32)`")
+        }
+        Error::ExpectedStructLike => {
+            wanted("`(`").help("write the settings in brackets, or empty ones: `Mnist()`")
+        }
         Error::ExpectedArray => wanted("a list in `[ ]`"),
         Error::ExpectedMap => wanted("a map in `{ }`"),
         Error::ExpectedDifferentLength { expected, found } => {
-            Diagnostic::new(at, format!("expected {expected}, found {found} elements"))
+            let expected = expected.replace("tuple variant ", "").replace("::", " ");
+            Diagnostic::new(at, format!("expected {expected}, found {found}"))
         }
         Error::ExceededRecursionLimit => {
             Diagnostic::new(at, "brackets nest too deep").help("flatten this value")

@@ -2,7 +2,7 @@
 //!
 //! ```ron
 //! "train-images": Dataset(
-//!     source: Mnist(),                 // what it is; `pcae-run explain Dataset` has them all
+//!     source: Mnist(),                 // what it is: see below
 //!     files: "mnist-files",            // where it comes from: a Download (or Command) stage,
 //!                                      // or `path: "my/folder"` beside the pipeline or in --data
 //!     select: {"class": Names(["3", "8"])},   // by class, or by factor: Values, Range, Levels
@@ -20,7 +20,8 @@
 //! `ImageFolder()` (a folder or a zip; sub-folders are classes), `Array(content: Vectors)` or
 //! `Array(content: Images(layout: Nhw))` (npy, npz), `Table()` (csv, parquet).
 //! Steps: `First(n)`, `Subset(count, seed)`, `Crop(size)`, `Pad(size)`,
-//! `Resize(size, filter: Lanczos)`, `Flatten`, `Scale(By(0.5))`.
+//! `Resize(size, filter: Lanczos)`, `Flatten`, `Scale(By(0.5))`. More of each:
+//! `pcae-run explain ImageFolder`, `pcae-run explain Choice`, `pcae-run explain Step`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -142,6 +143,9 @@ impl Stage for Dataset {
             ));
         }
         found.extend(step_problems(self.source.content(), &self.steps));
+        if let Some(message) = self.division.as_ref().and_then(Division::problem) {
+            found.push(Problem { field: "division", message, help: None });
+        }
         if self.division.is_some() && self.split.is_none() {
             let message = "a division says how parts are made, but no part is asked for";
             found.push(problem("division", message, "add `split: Train`, or delete this line"));

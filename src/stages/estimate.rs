@@ -1,14 +1,18 @@
 //! `Estimate`: the dimension of points, with what the estimate rests on.
 //!
+//! `Variance` counts the leading coordinates that hold a share of the variance, in their own order:
+//! it is for codes that a model has ordered.
+//!
 //! ```ron
 //! "dimension-{seed}": Estimate(points: "codes-{seed}", estimator: Variance(threshold: 0.99))
 //! ```
 
 use serde::{Deserialize, Serialize};
 
+use super::samples::Sort;
 use crate::dimension::{self, EstimatorSpec};
 use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Input, Kind, Stage, StageRef};
+use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::numerics::Points;
 use crate::report::{RecordValue, Values};
 
@@ -36,6 +40,21 @@ impl Stage for Estimate {
 
     fn output(&self, _inputs: &[Vec<String>]) -> String {
         "record".to_owned()
+    }
+
+    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let kinds = inputs.iter().flatten().map(|producer| producer.kind.as_str());
+        let samples = kinds.into_iter().any(|kind| Sort::of_kind(kind).is_some());
+        let EstimatorSpec::Variance(_) = &self.estimator;
+        if !samples {
+            return Vec::new();
+        }
+        vec![Problem {
+            field: "estimator",
+            message: "`Variance` counts coordinates in their order, which only codes have"
+                .to_owned(),
+            help: Some("estimate the codes of an `Encode` stage".to_owned()),
+        }]
     }
 
     fn values(&self) -> Option<&'static [&'static str]> {

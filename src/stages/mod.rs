@@ -80,6 +80,42 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Train", include_str!("train.rs")),
 ];
 
+/// The sources of all other settings, whose comments document them.
+pub const SETTINGS: &[&str] = &[
+    include_str!("../data/annotations.rs"),
+    include_str!("../data/arrays/mod.rs"),
+    include_str!("../data/celeba.rs"),
+    include_str!("../data/dsprites/mod.rs"),
+    include_str!("../data/dsprites/render.rs"),
+    include_str!("../data/file_set.rs"),
+    include_str!("../data/folder.rs"),
+    include_str!("../data/manifolds/mod.rs"),
+    include_str!("../data/manifolds/revolution.rs"),
+    include_str!("../data/manifolds/shape.rs"),
+    include_str!("../data/mnist.rs"),
+    include_str!("../data/mod.rs"),
+    include_str!("../data/pictures/mod.rs"),
+    include_str!("../data/resize.rs"),
+    include_str!("../data/rows.rs"),
+    include_str!("../data/shapes3d/mod.rs"),
+    include_str!("../data/steps.rs"),
+    include_str!("../data/tables/mod.rs"),
+    include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/variance.rs"),
+    include_str!("../download/pin.rs"),
+    include_str!("../geometry/geodesic.rs"),
+    include_str!("../models/blocks.rs"),
+    include_str!("../models/gamma.rs"),
+    include_str!("../models/mod.rs"),
+    include_str!("../models/pcae.rs"),
+    include_str!("../report/figures/contact_sheet.rs"),
+    include_str!("../report/figures/mod.rs"),
+    include_str!("../report/figures/variance_spectrum.rs"),
+    include_str!("../report/table.rs"),
+    include_str!("../training/adam.rs"),
+    include_str!("../training/mod.rs"),
+];
+
 impl StageSet for AnyStage {
     fn as_stage(&self) -> &dyn Stage {
         match self {

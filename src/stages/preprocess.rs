@@ -11,7 +11,7 @@
 //! Data that are not split yet can be split here (`split`, `division`, as in `Dataset`). Steps:
 //! `First(n)`, `Subset(count, seed)`, `Crop(size)`, `Pad(size)`, `Resize(size, filter)`,
 //! `Flatten` (images become vectors between 0 and 1), `Scale(By(2.0))`, `Scale(Standard)`,
-//! `Scale(UnitRange)`; `like` names the data that a scale is measured on.
+//! `Scale(UnitRange)`; `like` names the data that a scale is measured on, as held-out data must.
 
 use std::collections::BTreeMap;
 
@@ -81,11 +81,26 @@ impl Stage for Preprocess {
                 found.push(problem("split", message, "delete this line, or take unsplit data"));
             }
         }
+        if let Some(message) = self.division.as_ref().and_then(Division::problem) {
+            found.push(Problem { field: "division", message, help: None });
+        }
         if self.division.is_some() && self.split.is_none() {
             let message = "a division says how parts are made, but no part is asked for".to_owned();
             found.push(problem("division", message, "add `split: Train`, or delete this line"));
         }
-        if self.like.is_some() && !self.steps.iter().any(Step::measures) {
+        let held_out = |sort: Sort| matches!(sort.split, Some(Split::Validation | Split::Test));
+        let measures = self.steps.iter().any(Step::measures);
+        if measures && self.like.is_none() && taken.is_some_and(held_out) {
+            let message = "a scale that is measured on held-out data differs from training's";
+            let help = "name the training data: `like: \"..\"`";
+            found.push(problem("steps", message.to_owned(), help));
+        }
+        let like = inputs.get(1).and_then(|producers| Sort::of_kind(&producers.first()?.kind));
+        if like.is_some_and(held_out) {
+            let message = "held-out data can't set the scale".to_owned();
+            found.push(problem("like", message, "name the training data"));
+        }
+        if self.like.is_some() && !measures {
             let message = "no step measures anything on other data".to_owned();
             found.push(problem("like", message, "add `Scale(Standard)`, or delete this line"));
         }

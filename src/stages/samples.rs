@@ -81,7 +81,9 @@ pub(super) fn store(
         Prepared::Vectors { vectors, skipped } => {
             write_vectors(context.writer(), &vectors, &skipped)?;
             let points = vectors.points();
-            let what = format!("{} vectors of {}", points.rows(), points.width());
+            let names = vectors.coordinates();
+            let named = if names.is_empty() { "coordinates".to_owned() } else { names.join(", ") };
+            let what = format!("{} vectors of {}: {named}", points.rows(), points.width());
             tell(context, &what, vectors.annotations(), &skipped);
         }
     }

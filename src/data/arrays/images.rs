@@ -41,7 +41,8 @@ impl ArrayImages {
         let element = array.element();
         if range == PixelRange::Bytes && (element.kind, element.size) != (Kind::Unsigned, 1) {
             let reason = format!(
-                "expected u8 for the range Bytes, found {element}: set `range` to Unit or Symmetric"
+                "expected u8 for the range Bytes, found {element}: write `Images(.., range: Unit)` \
+                 for 0 to 1, Symmetric for -1 to 1 or Full for 0 to 255"
             );
             return Err(array.error("header", reason));
         }
@@ -65,7 +66,7 @@ impl ArrayImages {
     fn convert(&self, row: usize, image: &mut [u8]) -> Result<(), DataError> {
         let element = self.array.element();
         let (low, high) = match self.range {
-            PixelRange::Bytes => (0.0, 255.0),
+            PixelRange::Bytes | PixelRange::Full => (0.0, 255.0),
             PixelRange::Unit => (0.0, 1.0),
             PixelRange::Symmetric => (-1.0, 1.0),
         };
@@ -169,8 +170,8 @@ mod tests {
         );
         assert_eq!(
             refusal("(content: Images(layout: Nhw))", &["unit.npy"]),
-            "unit.npy: header: expected u8 for the range Bytes, found f32: set `range` to Unit or \
-             Symmetric"
+            "unit.npy: header: expected u8 for the range Bytes, found f32: write `Images(.., range: \
+             Unit)` for 0 to 1, Symmetric for -1 to 1 or Full for 0 to 255"
         );
         assert_eq!(
             refusal("(content: Images(layout: Nhwc))", &["unit.npy"]),

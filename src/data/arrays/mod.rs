@@ -62,6 +62,8 @@ pub enum PixelRange {
     /// Bytes from 0 to 255, taken as they are.
     #[default]
     Bytes,
+    /// Any numbers from 0 to 255, rounded.
+    Full,
     /// Numbers from 0 to 1, rounded to the nearest byte.
     Unit,
     /// Numbers from -1 to 1, rounded to the nearest byte.
@@ -183,7 +185,7 @@ fn read_points(mut array: Array) -> Result<Points, DataError> {
             let value = element.float(bytes);
             if !(value as f32).is_finite() {
                 let place = format!("row {index}, column {column} (counted from 0)");
-                let reason = format!("expected a finite number of 32 bits, found {value}");
+                let reason = format!("expected a finite number, found {value}");
                 return Err(array.error(place, reason));
             }
             values.push(value as f32);
@@ -262,7 +264,7 @@ pub(super) mod tests {
     fn a_value_that_is_no_number_is_refused_with_row_and_column() {
         assert_eq!(
             refusal("(content: Vectors)", &["nan.npy"]),
-            "nan.npy: row 2, column 1 (counted from 0): expected a finite number of 32 bits, found \
+            "nan.npy: row 2, column 1 (counted from 0): expected a finite number, found \
              NaN"
         );
     }
@@ -275,7 +277,7 @@ pub(super) mod tests {
         );
         assert_eq!(
             refusal("(content: Vectors, array: \"z\")", &["packed.npz"]),
-            "these samples have no array `z`, only gray, labels"
+            "these samples have no array `z`; there are gray, labels"
         );
         assert_eq!(
             refusal("(content: Vectors, array: \"labels\")", &["images.npz", "packed.npz"]),

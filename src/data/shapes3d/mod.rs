@@ -272,7 +272,7 @@ mod tests {
     fn the_original_is_looked_for_by_name() {
         assert!(Shapes3d::Original.reads_files());
         let error = Shapes3d::Original.open(&Files::default()).err().unwrap();
-        assert_eq!(error.to_string(), "there is no file `3dshapes.h5`, only none at all");
+        assert_eq!(error.to_string(), "there is no file `3dshapes.h5`; there are none");
         assert!(!render(16, Shapes3dFactors::Subset).reads_files());
     }
 

@@ -30,8 +30,8 @@ const MOST_ROWS: u32 = 1 << 28;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableFile {
-    /// The columns that are the coordinates, in this order; all columns of numbers that are named
-    /// nowhere else if left out. A CSV column is one of numbers if its first filled cell is one.
+    /// The columns that are the coordinates, in this order; all that are named nowhere else if left
+    /// out.
     #[serde(default)]
     pub columns: Option<Vec<String>>,
     /// Columns with known causes of the samples.
@@ -55,9 +55,12 @@ impl TableFile {
         let table = Table::read(files.only()?, self.separator)?;
         let columns = match &self.columns {
             Some(columns) => columns.clone(),
-            None => table.columns_of_numbers(|name| {
-                self.factors.iter().chain(&self.class).any(|other| other == name)
-            }),
+            None => {
+                let elsewhere = |name: &String| {
+                    self.factors.iter().chain(&self.class).any(|other| other == name)
+                };
+                table.names().into_iter().filter(|name| !elsewhere(name)).collect()
+            }
         };
         if columns.is_empty() {
             let reason = format!("expected columns of numbers, found {}", table.names().join(", "));
@@ -67,7 +70,8 @@ impl TableFile {
         let factors =
             Factors { names: self.factors.clone(), values: table.rows_of(&self.factors)? };
         let classes = self.class.as_ref().map(|name| table.classes(name)).transpose()?;
-        Ok(Samples::Vectors(Vectors::new(points, Annotations { factors, classes })?, None))
+        let vectors = Vectors::new(points, Annotations { factors, classes })?;
+        Ok(Samples::Vectors(vectors.with_coordinates(columns), None))
     }
 }
 
@@ -85,10 +89,13 @@ impl<'a> Table<'a> {
         handle.seek(SeekFrom::Start(0)).map_err(DataError::file(file.name))?;
         let frame =
             if start == PARQUET { read_parquet(handle) } else { read_csv(handle, separator)? };
-        let frame = frame.map_err(|cause| {
-            let line = cause.split_whitespace().collect::<Vec<_>>().join(" ");
-            DataError::malformed(file.name, "table", line)
-        })?;
+        let frame = frame
+            .map_err(|cause| DataError::malformed(file.name, "table", in_our_words(&cause)))?;
+        let names = frame.columns().iter().map(|column| number(column.name()));
+        if start != PARQUET && names.into_iter().all(|name| name.is_some()) {
+            let reason = "expected the names of the columns, found numbers: add a line of names";
+            return Err(DataError::malformed(file.name, "first line", reason));
+        }
         if frame.height() == 0 {
             return Err(DataError::malformed(file.name, "row 1", "expected a row, found the end"));
         }
@@ -124,16 +131,6 @@ impl<'a> Table<'a> {
         let place = format!("column `{}`", column.name());
         let reason = format!("expected {expected}, found the type {}", column.dtype());
         DataError::malformed(self.file, place, reason)
-    }
-
-    fn columns_of_numbers(&self, is_named_elsewhere: impl Fn(&str) -> bool) -> Vec<String> {
-        let holds_numbers = |column: &&Column| match column.str() {
-            Ok(cells) => cells.iter().flatten().next().is_some_and(|cell| number(cell).is_some()),
-            Err(_) => column.dtype().is_primitive_numeric(),
-        };
-        let columns = self.frame.columns().iter().filter(holds_numbers);
-        let names = columns.map(|column| column.name().to_string());
-        names.filter(|name| !is_named_elsewhere(name)).collect()
     }
 
     /// Returns the chosen columns as one row after the other.
@@ -177,8 +174,10 @@ impl<'a> Table<'a> {
         value: Option<f64>,
         shown: &str,
     ) -> Result<f32, DataError> {
+        let text = "; a column of texts can be the `class`, or be left out of `columns`";
+        let hint = if value.is_none() && shown.starts_with('`') { text } else { "" };
         let value = value.map(|value| value as f32).filter(|value| value.is_finite());
-        value.ok_or_else(|| self.cell(row, name, "a finite number of 32 bits", shown))
+        value.ok_or_else(|| self.cell(row, name, "a finite number", &format!("{shown}{hint}")))
     }
 
     fn classes(&self, name: &str) -> Result<Classes, DataError> {
@@ -209,6 +208,17 @@ impl<'a> Table<'a> {
             DataError::malformed(self.file, place, "there are more than 65,536 different classes")
         })
     }
+}
+
+/// Returns what polars says, or what it means where its advice is for programmers.
+fn in_our_words(cause: &str) -> String {
+    if cause.contains("truncate_ragged_lines") {
+        return "a line has more cells than there are names: is `separator` right?".to_owned();
+    }
+    if cause.contains("utf-8") {
+        return "expected text, found other bytes: is this a CSV or Parquet file?".to_owned();
+    }
+    cause.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Reads a cell of text as a number.
@@ -329,33 +339,41 @@ mod tests {
     fn a_name_that_is_not_there_lists_those_that_are() {
         assert_eq!(
             refusal("(columns: [\"z\"])", &reference("table.parquet")),
-            "these samples have no column `z`, only x, count, kind, angle"
+            "these samples have no column `z`; there are x, count, kind, angle"
         );
     }
 
     #[test]
     fn a_cell_that_is_no_number_is_refused_with_row_and_column() {
         let refuse = |cell: &str| refusal("()", format!("a,b\n1,2\n3,{cell}\n").as_bytes());
-        let expected = "t: row 2, column `b`: expected a finite number of 32 bits, found ";
-        assert_eq!(refuse("four"), format!("{expected}`four`"));
+        let expected = "t: row 2, column `b`: expected a finite number, found ";
+        let hint = "; a column of texts can be the `class`, or be left out of `columns`";
+        assert_eq!(refuse("four"), format!("{expected}`four`{hint}"));
         assert_eq!(refuse("NaN"), format!("{expected}`NaN`"));
         assert_eq!(refuse("-inf"), format!("{expected}`-inf`"));
         assert_eq!(refuse("1e39"), format!("{expected}`1e39`"));
         assert_eq!(refuse(""), format!("{expected}an empty cell"));
         assert_eq!(
             refusal("()", &reference("null.parquet")),
-            "t: row 3, column `x`: expected a finite number of 32 bits, found an empty cell"
+            "t: row 3, column `x`: expected a finite number, found an empty cell"
         );
         assert_eq!(
             refusal("(columns: [\"kind\"])", &reference("table.parquet")),
-            "t: row 1, column `kind`: expected a finite number of 32 bits, found `dog`"
+            format!("t: row 1, column `kind`: expected a finite number, found `dog`{hint}")
         );
     }
 
     #[test]
     fn a_table_without_rows_or_numbers_is_refused() {
         assert_eq!(refusal("()", b"a,b\n"), "t: row 1: expected a row, found the end");
-        assert_eq!(refusal("()", b"a\nx\n"), "t: columns: expected columns of numbers, found a");
+        assert!(
+            refusal("()", b"a\nx\n").starts_with("t: row 1, column `a`: expected a finite number")
+        );
+        assert!(refusal("(class: \"a\")", b"a\nx\n").starts_with("t: columns: expected columns"));
+        assert_eq!(
+            refusal("()", b"1,2\n3,4\n"),
+            "t: first line: expected the names of the columns, found numbers: add a line of names"
+        );
         assert!(refusal("()", b"").starts_with("t: table: "));
     }
 

@@ -119,6 +119,6 @@ fn offline_asks_no_server_but_file_mirrors_and_says_what_to_do() {
 #[test]
 fn without_folder_and_mirror_the_error_says_so() {
     let error = Lab::new().fail(&pin(&content(10), &[]));
-    assert!(error.contains("and it has no mirror: name one"), "{error}");
+    assert!(error.contains("it has no mirror; it is in"), "{error}");
     assert!(error.contains("pass --data FOLDER"), "{error}");
 }

@@ -8,6 +8,9 @@ use crate::engine::artifact::{ArtifactError, ArtifactReader, ArtifactWriter};
 
 #[derive(Serialize, Deserialize)]
 struct About {
+    /// Names of a vector's coordinates, where they have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    coordinates: Vec<String>,
     factors: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     classes: Option<Vec<String>>,
@@ -21,6 +24,7 @@ pub(super) fn write(
     writer: &mut ArtifactWriter,
     annotations: &Annotations,
     count: usize,
+    coordinates: &[String],
     skipped: &[String],
 ) -> Result<(), ArtifactError> {
     let Factors { names, values } = &annotations.factors;
@@ -29,11 +33,17 @@ pub(super) fn write(
         write_array(writer, "classes.npy", &[count], &classes.values)?;
     }
     let about = About {
+        coordinates: coordinates.to_vec(),
         factors: names.clone(),
         classes: annotations.classes.as_ref().map(|classes| classes.names.clone()),
         skipped: skipped.to_vec(),
     };
     writer.write_json("about.json", &about)
+}
+
+/// Reads the names of the coordinates.
+pub(super) fn coordinates(reader: &ArtifactReader) -> Result<Vec<String>, ArtifactError> {
+    Ok(reader.read_json::<About>("about.json")?.coordinates)
 }
 
 /// Reads it back.

@@ -105,7 +105,7 @@ impl ImageFile {
                 .and_then(|()| file.flush())
                 .map_err(ArtifactError::file(PIXELS))?;
         }
-        annotations::write(writer, known, self.count(), skipped)
+        annotations::write(writer, known, self.count(), &[], skipped)
     }
 
     fn count(&self) -> usize {

@@ -26,12 +26,14 @@ pub(crate) fn write_vectors(
     skipped: &[String],
 ) -> Result<(), ArtifactError> {
     vectors.points().write(writer)?;
-    annotations::write(writer, vectors.annotations(), vectors.points().rows(), skipped)
+    let (count, names) = (vectors.points().rows(), vectors.coordinates());
+    annotations::write(writer, vectors.annotations(), count, names, skipped)
 }
 
 fn read_vectors(reader: &ArtifactReader) -> Result<Vectors, ArtifactError> {
-    Vectors::new(Points::read(reader)?, annotations::read(reader)?)
-        .map_err(|error| ArtifactError::malformed("points.npy", error))
+    let vectors = Vectors::new(Points::read(reader)?, annotations::read(reader)?)
+        .map_err(|error| ArtifactError::malformed("points.npy", error))?;
+    Ok(vectors.with_coordinates(annotations::coordinates(reader)?))
 }
 
 /// Images or vectors of any split.
