@@ -118,8 +118,9 @@ fn sub_folders_are_classes_and_broken_pictures_are_named_or_left_out() {
     assert!(failed.stdout.contains("skip_broken"), "{}", failed.stdout);
     sandbox.edit("skip_broken: false", "skip_broken: true");
     sandbox.run().ok();
-    let skipped = about(&sandbox, "faces")["skipped"].clone();
-    assert_eq!(skipped.as_array().unwrap().len(), 1, "{skipped}");
+    let about = about(&sandbox, "faces");
+    assert_eq!(about["skipped"], 1, "{about}");
+    assert_eq!(about["skipped_files"].as_array().unwrap().len(), 1, "{about}");
 }
 
 #[test]

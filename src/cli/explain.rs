@@ -28,7 +28,7 @@ pub(super) fn explain(name: Option<&str>) -> Result<(), Failure> {
     // `Table` is a stage kind and a source of data: both are told.
     match settings::find(SETTINGS, name) {
         Some(settings) => {
-            terminal::line(&format!("\n{}", settings.about).trim_start_matches('\n'));
+            terminal::line(&settings.about);
             terminal::line(if settings.is_choice { "\nOne of:" } else { "\nFields:" });
             list(&settings);
         }

@@ -110,11 +110,6 @@ impl CelebA {
         };
         Ok(Samples::Images(Box::new(PictureSet::open(catalog, pictures, treatment)?)))
     }
-
-    /// Returns whether damaged pictures are left out.
-    pub const fn skips_broken(&self) -> bool {
-        self.skip_broken
-    }
 }
 
 /// The number of each picture, by its last name.

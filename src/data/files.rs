@@ -30,8 +30,20 @@ impl Files {
             let last = file.name.rsplit('/').next().unwrap_or_default();
             last == name || last.strip_suffix(".gz") == Some(name)
         };
-        let found = names.iter().find_map(|name| self.iter().find(|file| fits(file, name)));
-        found.ok_or_else(|| DataError::Missing {
+        for name in names {
+            let found: Vec<_> = self.iter().filter(|file| fits(file, name)).collect();
+            if let [first, rest @ ..] = &found[..] {
+                // Raw beside packed is one file; in two folders there are two data sets.
+                let Some(other) = rest.iter().find(|file| file.folder() != first.folder()) else {
+                    return Ok(*first);
+                };
+                return Err(DataError::Unfit(format!(
+                    "`{}` and `{}` are both there: name one folder",
+                    first.name, other.name
+                )));
+            }
+        }
+        Err(DataError::Missing {
             wanted: format!("`{}`", names.join("` or `")),
             present: self.0.keys().cloned().collect(),
         })
@@ -41,9 +53,12 @@ impl Files {
     pub fn only(&self) -> Result<DataFile<'_>, DataError> {
         match self.iter().collect::<Vec<_>>()[..] {
             [file] => Ok(file),
-            _ => Err(DataError::Unfit(format!(
-                "one file is wanted here, but {} are given",
-                self.0.len()
+            [] => Err(DataError::Unfit("a file is wanted here, but none is given".to_owned())),
+            [first, second, ..] => Err(DataError::Unfit(format!(
+                "one file is wanted here, but {} are given, such as `{}` and `{}`",
+                self.0.len(),
+                first.name,
+                second.name
             ))),
         }
     }
@@ -59,6 +74,10 @@ pub struct DataFile<'a> {
 }
 
 impl DataFile<'_> {
+    fn folder(&self) -> &str {
+        self.name.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
     /// Opens the file.
     pub fn open(&self) -> Result<File, DataError> {
         File::open(self.path).map_err(DataError::file(self.name))
@@ -74,5 +93,35 @@ impl DataFile<'_> {
         } else {
             Box::new(file)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(names: &[&str]) -> Files {
+        Files::new(names.iter().map(|name| ((*name).to_owned(), PathBuf::from(name))).collect())
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_last_name_packed_or_not() {
+        let found = files(&["data/a", "data/b.gz"]);
+        assert_eq!(found.find(&["b"]).unwrap().name, "data/b.gz");
+        assert_eq!(found.find(&["c", "a"]).unwrap().name, "data/a");
+        assert_eq!(
+            found.find(&["c"]).unwrap_err().to_string(),
+            "there is no file `c`; there are data/a, data/b.gz"
+        );
+    }
+
+    #[test]
+    fn two_folders_with_the_same_names_are_not_guessed_between() {
+        let both = files(&["data/fashion/a.gz", "data/mnist/a", "data/mnist/a.gz"]);
+        assert_eq!(
+            both.find(&["a"]).unwrap_err().to_string(),
+            "`data/fashion/a.gz` and `data/mnist/a` are both there: name one folder"
+        );
+        assert_eq!(files(&["mnist/a", "mnist/a.gz"]).find(&["a"]).unwrap().name, "mnist/a");
     }
 }

@@ -51,11 +51,6 @@ impl ImageFolder {
         let treatment = Treatment { mode: self.channels, framing, skips_broken: self.skip_broken };
         Ok(Samples::Images(Box::new(PictureSet::open(catalog, pictures, treatment)?)))
     }
-
-    /// Returns whether damaged pictures are left out.
-    pub const fn skips_broken(&self) -> bool {
-        self.skip_broken
-    }
 }
 
 /// Returns what follows the last dot, in lower case.
@@ -264,7 +259,6 @@ mod tests {
         with_files(&pictures, |files| {
             assert!(open(&gray(), files).err().unwrap().starts_with("1.png: byte 0"));
             let skipping = ImageFolder { skip_broken: true, ..gray() };
-            assert!(skipping.skips_broken());
             let mut images = open(&skipping, files).unwrap();
             let mut pixels = [0; 2];
             assert_eq!(images.read(&[0, 1], &mut pixels).unwrap()[0].position, 0);

@@ -6,7 +6,7 @@ use std::fmt;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 use serde::{Deserialize, Serialize};
 
-use super::{Annotations, Broken, Catalog, DataError, ImageSource};
+use super::{Annotations, DataError};
 use crate::numerics::Points;
 
 /// The size of one image.
@@ -99,13 +99,6 @@ impl Images {
         values
     }
 
-    /// Returns these images as a source of images.
-    pub fn into_source(self) -> impl ImageSource {
-        let catalog =
-            Catalog { count: self.len(), annotations: self.annotations.clone(), partition: None };
-        InMemory { images: self, catalog }
-    }
-
     /// Returns every image as one point whose coordinates are pixels between 0 and 1.
     pub fn to_points(&self) -> Points {
         let mut values = vec![0.0; self.pixels.len()];
@@ -116,29 +109,6 @@ impl Images {
             }
         });
         Points::from_rows(size, values)
-    }
-}
-
-/// Images that are read from memory.
-struct InMemory {
-    images: Images,
-    catalog: Catalog,
-}
-
-impl ImageSource for InMemory {
-    fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
-    fn shape(&self) -> ImageShape {
-        self.images.shape
-    }
-
-    fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {
-        for (&row, copy) in rows.iter().zip(pixels.chunks_exact_mut(self.shape().pixels())) {
-            copy.copy_from_slice(self.images.image(row));
-        }
-        Ok(Vec::new())
     }
 }
 

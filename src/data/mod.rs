@@ -78,6 +78,9 @@ pub enum DatasetSpec {
     Table(TableFile),
 }
 
+/// Most pixels along a side of an image.
+pub const LARGEST_SIDE: usize = 16_384;
+
 /// What a data set consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -145,9 +148,17 @@ impl DatasetSpec {
 
     /// Returns settings that can't hold, one line each.
     pub fn problems(&self) -> Vec<String> {
-        match self {
-            Self::Manifold(manifold) => manifold.problems(),
-            _ => Vec::new(),
-        }
+        let side = match self {
+            Self::Manifold(manifold) => return manifold.problems(),
+            Self::Dsprites(Dsprites::Render(rendering)) => Some(rendering.size),
+            Self::Shapes3d(Shapes3d::Render { size, .. }) => Some(*size),
+            Self::ImageFolder(folder) => folder.size,
+            _ => None,
+        };
+        let too_large = side.filter(|side| side.get() > LARGEST_SIDE);
+        too_large
+            .map(|side| format!("images can have sides of up to {LARGEST_SIDE} pixels, not {side}"))
+            .into_iter()
+            .collect()
     }
 }

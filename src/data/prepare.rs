@@ -41,7 +41,8 @@ pub enum BrokenPolicy {
 
 /// Keeps finished pixels in memory.
 impl ImageSink for Vec<u8> {
-    fn begin(&mut self, _shape: ImageShape) -> Result<(), DataError> {
+    fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError> {
+        self.reserve_exact(shape.pixels() * most);
         Ok(())
     }
 
@@ -53,8 +54,8 @@ impl ImageSink for Vec<u8> {
 
 /// Takes finished images in order.
 pub trait ImageSink {
-    /// Is told the shape of all images, once, before the first.
-    fn begin(&mut self, shape: ImageShape) -> Result<(), DataError>;
+    /// Is told the shape of all images and how many there may be, once, before the first.
+    fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError>;
 
     /// Takes the pixels of one or more images.
     fn push(&mut self, pixels: &[u8]) -> Result<(), DataError>;
@@ -71,6 +72,8 @@ pub enum Prepared {
         count: usize,
         /// What is known of them.
         annotations: Annotations,
+        /// Their published parts, if they are not split yet.
+        partition: Option<Vec<Split>>,
         /// What was left out, one line each.
         skipped: Vec<String>,
     },
@@ -78,6 +81,8 @@ pub enum Prepared {
     Vectors {
         /// The vectors.
         vectors: Vectors,
+        /// Their published parts, if they are not split yet.
+        partition: Option<Vec<Split>>,
         /// What was left out, one line each.
         skipped: Vec<String>,
     },
@@ -98,17 +103,17 @@ pub fn prepare(
             let after = recipe.steps.iter().skip_while(|step| **step != Step::Flatten);
             let points = scaled(points, after, recipe.like)?;
             let vectors = Vectors::new(points, read.annotations)?;
-            Ok(Prepared::Vectors { vectors, skipped: read.skipped })
+            Ok(Prepared::Vectors { vectors, partition: read.partition, skipped: read.skipped })
         }
         Samples::Images(mut source) => {
-            let Read { shape, count, annotations, skipped } =
+            let Read { shape, count, annotations, partition, skipped } =
                 stream(source.as_mut(), recipe, sink, on_progress)?;
-            Ok(Prepared::Images { shape, count, annotations, skipped })
+            Ok(Prepared::Images { shape, count, annotations, partition, skipped })
         }
         Samples::Vectors(vectors, partition) => {
-            let vectors = choose_vectors(&vectors, partition, recipe)?;
+            let (vectors, partition) = choose_vectors(&vectors, partition, recipe)?;
             on_progress(vectors.points().rows() as u64, vectors.points().rows() as u64);
-            Ok(Prepared::Vectors { vectors, skipped: Vec::new() })
+            Ok(Prepared::Vectors { vectors, partition, skipped: Vec::new() })
         }
     }
 }
@@ -117,10 +122,11 @@ fn chosen_rows(catalog: &Catalog, recipe: &Recipe<'_>) -> Result<Vec<usize>, Dat
     if catalog.count == 0 {
         return Err(DataError::Unfit("this data set has no samples".to_owned()));
     }
-    let mut rows = rows::select(catalog, recipe.select)?;
-    if let Some(split) = recipe.split {
-        rows = rows::part(catalog, &rows, split, recipe.division)?;
-    }
+    let rows = match recipe.split {
+        Some(split) => rows::part(catalog, split, recipe.division)?,
+        None => (0..catalog.count).collect(),
+    };
+    let rows = rows::select(catalog, rows, recipe.select)?;
     recipe.steps.iter().try_fold(rows, |rows, step| step.choose(rows))
 }
 
@@ -128,7 +134,14 @@ struct Read {
     shape: ImageShape,
     count: usize,
     annotations: Annotations,
+    partition: Option<Vec<Split>>,
     skipped: Vec<String>,
+}
+
+/// Returns the published parts of rows that are not split yet.
+fn parts_of(catalog: &Catalog, rows: &[usize], recipe: &Recipe<'_>) -> Option<Vec<Split>> {
+    let partition = catalog.partition.as_ref().filter(|_| recipe.split.is_none())?;
+    Some(rows.iter().map(|&row| partition[row]).collect())
 }
 
 fn stream(
@@ -145,7 +158,7 @@ fn stream(
     let mut kept = Vec::with_capacity(rows.len());
     let mut varies = Varies::default();
     let mut buffer = vec![0; source.block().min(rows.len()) * size];
-    sink.begin(steps.shape())?;
+    sink.begin(steps.shape(), rows.len())?;
     for block in rows.chunks(source.block().max(1)) {
         let pixels = &mut buffer[..block.len() * size];
         let broken = source.read(block, pixels)?;
@@ -176,14 +189,15 @@ fn stream(
     varies.check("images")?;
     rows = kept;
     let annotations = source.catalog().annotations.of(&rows);
-    Ok(Read { shape: steps.shape(), count: rows.len(), annotations, skipped })
+    let partition = parts_of(source.catalog(), &rows, recipe);
+    Ok(Read { shape: steps.shape(), count: rows.len(), annotations, partition, skipped })
 }
 
 fn choose_vectors(
     vectors: &Vectors,
     partition: Option<Vec<Split>>,
     recipe: &Recipe<'_>,
-) -> Result<Vectors, DataError> {
+) -> Result<(Vectors, Option<Vec<Split>>), DataError> {
     let catalog = Catalog {
         count: vectors.points().rows(),
         annotations: vectors.annotations().clone(),
@@ -197,7 +211,8 @@ fn choose_vectors(
     varies.see(points.values(), width);
     varies.check("vectors")?;
     let chosen = Vectors::new(points, catalog.annotations.of(&rows))?;
-    Ok(chosen.with_coordinates(vectors.coordinates().to_vec()))
+    let chosen = chosen.with_coordinates(vectors.coordinates().to_vec());
+    Ok((chosen, parts_of(&catalog, &rows, recipe)))
 }
 
 fn scaled<'a>(
@@ -205,10 +220,12 @@ fn scaled<'a>(
     steps: impl Iterator<Item = &'a Step>,
     like: Option<&Points>,
 ) -> Result<Points, DataError> {
+    // What a scale is measured on goes through the same scales before it.
+    let mut like = like.cloned();
     for step in steps {
         match step {
             Step::Scale(scale) => {
-                let measured = like.unwrap_or(&points);
+                let measured = like.as_ref().unwrap_or(&points);
                 if measured.width() != points.width() {
                     return Err(DataError::Unfit(format!(
                         "the data to scale like has {} coordinates, these have {}",
@@ -216,7 +233,9 @@ fn scaled<'a>(
                         points.width()
                     )));
                 }
-                points = steps::scale(&points, scale, measured);
+                let scaling = steps::Scaling::measured(scale, measured);
+                points = scaling.apply(points)?;
+                like = like.map(|like| scaling.apply(like)).transpose()?;
             }
             Step::First(_) | Step::Subset { .. } | Step::Flatten => {}
             Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } => {
@@ -275,8 +294,9 @@ impl PointSink {
 }
 
 impl ImageSink for PointSink {
-    fn begin(&mut self, shape: ImageShape) -> Result<(), DataError> {
+    fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError> {
         self.width = shape.pixels();
+        self.values.reserve_exact(self.width * most);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
-//! Which samples of a set: chosen by factor or class, then cut into parts that share nothing.
+//! Which samples of a set: cut into parts that share nothing, then chosen by factor or class.
 //!
-//! Only the catalog is looked at. Chosen rows keep the order of the source, so that what follows
+//! The division is one of the whole set, whatever is chosen afterwards: parts of one division never
+//! overlap, not even between stages that choose differently. Only the catalog is looked at. Chosen rows keep the order of the source, so that what follows
 //! can read it forward, once.
 
 use std::collections::BTreeMap;
@@ -80,12 +81,12 @@ impl Division {
 /// The name under which classes are chosen.
 const CLASS: &str = "class";
 
-/// Returns the rows whose factors and classes are all wanted.
+/// Returns those of the rows whose factors and classes are all wanted.
 pub(super) fn select(
     catalog: &Catalog,
+    mut rows: Vec<usize>,
     wanted: &BTreeMap<String, Choice>,
 ) -> Result<Vec<usize>, DataError> {
-    let mut rows: Vec<usize> = (0..catalog.count).collect();
     for (name, choice) in wanted {
         let kept = match choice {
             Choice::Names(names) => of_classes(&catalog.annotations, name, names)?,
@@ -202,16 +203,16 @@ fn of_classes(
     Ok(classes.values.iter().map(|&class| numbers.contains(&usize::from(class))).collect())
 }
 
-/// Returns the rows of one part, in the order they came in.
+/// Returns the rows of one part, in their order.
 pub(super) fn part(
     catalog: &Catalog,
-    rows: &[usize],
     split: Split,
     division: Option<&Division>,
 ) -> Result<Vec<usize>, DataError> {
     let published = catalog.partition.as_ref();
+    let count = catalog.count;
     let members = |partition: &[Split], most: usize| {
-        rows.iter().copied().filter(|&row| partition[row] == split).take(most).collect()
+        (0..count).filter(|&row| partition[row] == split).take(most).collect()
     };
     let rows: Vec<usize> = match (division, published) {
         (None | Some(Division::Published), Some(partition)) => members(partition, usize::MAX),
@@ -231,21 +232,20 @@ pub(super) fn part(
                 "this set has no published parts: use `Shares` or `Counts`".to_owned(),
             ));
         }
-        (None, None) => cut(rows, split, &counts_of(rows.len(), &USUAL), Seed(0)),
+        (None, None) => cut(count, split, &counts_of(count, &USUAL), Seed(0)),
         (Some(Division::Shares { train, validation, test, seed }), _) => {
             let shares = [*train, *validation, *test].map(Fraction::get);
-            cut(rows, split, &counts_of(rows.len(), &shares), *seed)
+            cut(count, split, &counts_of(count, &shares), *seed)
         }
         (Some(Division::Counts { train, validation, test, seed }), _) => {
             let counts = [*train, *validation, *test];
-            let wanted: usize = counts.iter().sum();
-            if wanted > rows.len() {
+            let wanted = counts.iter().fold(0_usize, |sum, count| sum.saturating_add(*count));
+            if wanted > count {
                 return Err(DataError::Unfit(format!(
-                    "the division wants {wanted} samples, but there are {}",
-                    rows.len()
+                    "the division wants {wanted} samples, but there are {count}"
                 )));
             }
-            cut(rows, split, &counts, *seed)
+            cut(count, split, &counts, *seed)
         }
     };
     if rows.is_empty() {
@@ -271,10 +271,12 @@ fn counts_of(count: usize, shares: &[f64; 3]) -> [usize; 3] {
     counts
 }
 
-fn cut(rows: &[usize], split: Split, counts: &[usize; 3], seed: Seed) -> Vec<usize> {
-    let order = permutation(rows.len(), &mut seed.stream("data/division"));
+fn cut(count: usize, split: Split, counts: &[usize; 3], seed: Seed) -> Vec<usize> {
+    let order = permutation(count, &mut seed.stream("data/division"));
     let start = counts[..split as usize].iter().sum::<usize>();
-    chosen(rows, &order[start..start + counts[split as usize]])
+    let mut rows = order[start..start + counts[split as usize]].to_vec();
+    rows.sort_unstable();
+    rows
 }
 
 /// Returns the first `count` rows.
@@ -290,17 +292,13 @@ pub(super) fn subset(
 ) -> Result<Vec<usize>, DataError> {
     let order = permutation(rows.len(), &mut seed.stream("data/subset"));
     let places = order.get(..count.get()).ok_or_else(|| too_few(count, rows.len()))?;
-    Ok(chosen(rows, places))
+    let mut chosen: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
+    chosen.sort_unstable();
+    Ok(chosen)
 }
 
 fn too_few(wanted: NonZeroUsize, have: usize) -> DataError {
     DataError::Unfit(format!("{wanted} samples are wanted, but there are {have}"))
-}
-
-fn chosen(rows: &[usize], places: &[usize]) -> Vec<usize> {
-    let mut chosen: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
-    chosen.sort_unstable();
-    chosen
 }
 
 #[cfg(test)]
@@ -329,7 +327,7 @@ mod tests {
 
     fn selected(settings: &str) -> Result<Vec<usize>, String> {
         let wanted: BTreeMap<String, Choice> = ron::from_str(settings).unwrap();
-        select(&catalog(), &wanted).map_err(|error| error.to_string())
+        select(&catalog(), (0..12).collect(), &wanted).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -372,7 +370,7 @@ mod tests {
     fn parts_share_no_sample_and_leave_none_out() {
         let catalog = Catalog { count: 92_160, ..Catalog::default() };
         let rows: Vec<usize> = (0..92_160).collect();
-        let parts = Split::ALL.map(|split| part(&catalog, &rows, split, None).unwrap());
+        let parts = Split::ALL.map(|split| part(&catalog, split, None).unwrap());
         assert_eq!(parts.each_ref().map(Vec::len), [64_512, 13_824, 13_824]);
         let mut all: Vec<usize> = parts.concat();
         all.sort_unstable();
@@ -382,16 +380,15 @@ mod tests {
     #[test]
     fn published_parts_are_kept_unless_another_division_is_asked_for() {
         let mut catalog = catalog();
-        let rows: Vec<usize> = (0..12).collect();
         catalog.partition =
             Some((0..12).map(|row| if row < 10 { Split::Train } else { Split::Test }).collect());
-        let test = |division: Option<&Division>| part(&catalog, &rows, Split::Test, division);
+        let test = |division: Option<&Division>| part(&catalog, Split::Test, division);
         assert_eq!(test(None).unwrap(), [10, 11]);
         let few = Division::PublishedFirst { train: 5, validation: 0, test: 1 };
         assert_eq!(test(Some(&few)).unwrap(), [10]);
         let own = Division::Counts { train: 2, validation: 2, test: 8, seed: Seed(1) };
         assert_eq!(test(Some(&own)).unwrap().len(), 8);
-        let error = part(&catalog, &rows, Split::Validation, None).unwrap_err();
+        let error = part(&catalog, Split::Validation, None).unwrap_err();
         assert_eq!(error.to_string(), "the validation part has no samples");
     }
 

@@ -33,9 +33,11 @@ pub trait ImageSource {
     /// Returns the shape of every image.
     fn shape(&self) -> ImageShape;
 
-    /// Returns how many images to ask for at a time.
+    /// Returns how many images to ask for at a time: enough to keep all cores busy, and never so many
+    /// that memory feels it.
     fn block(&self) -> usize {
-        2048
+        const BYTES: usize = 32 << 20;
+        (BYTES / self.shape().pixels().max(1)).clamp(1, 2048)
     }
 
     /// Reads images into `pixels` (channel, row, column order, one image after the other), using all

@@ -61,6 +61,14 @@ impl Step {
         matches!(self, Self::Scale(Scale::Standard | Scale::UnitRange))
     }
 
+    /// Returns the side that images get, if the step gives them one.
+    pub const fn side(&self) -> Option<usize> {
+        match self {
+            Self::Crop(size) | Self::Pad(size) | Self::Resize { size, .. } => Some(size.get()),
+            Self::First(_) | Self::Subset { .. } | Self::Flatten | Self::Scale(_) => None,
+        }
+    }
+
     /// Returns what is left of the chosen rows.
     pub(super) fn choose(&self, chosen: Vec<usize>) -> Result<Vec<usize>, DataError> {
         match self {
@@ -156,32 +164,45 @@ impl<'a> PixelSteps<'a> {
     }
 }
 
-/// Scales points; what the scale measures is measured on `like`.
-pub(super) fn scale(points: &Points, scale: &Scale, like: &Points) -> Points {
-    let factor = |spread: f64| if spread > 0.0 { 1.0 / spread } else { 0.0 };
-    let columns: Vec<(f64, f64)> = match scale {
-        Scale::By(by) => vec![(0.0, by.get()); points.width()],
-        Scale::Standard => {
-            let variances = like.variances();
-            let means = like.means();
-            means.into_iter().zip(variances).map(|(m, v)| (m, factor(v.sqrt()))).collect()
+/// What is taken from each coordinate, and by what the rest is multiplied.
+pub(super) struct Scaling(Vec<(f64, f64)>);
+
+impl Scaling {
+    /// Takes the measure of points.
+    pub(super) fn measured(scale: &Scale, points: &Points) -> Self {
+        let factor = |spread: f64| if spread > 0.0 { 1.0 / spread } else { 0.0 };
+        Self(match scale {
+            Scale::By(by) => vec![(0.0, by.get()); points.width()],
+            Scale::Standard => {
+                let deviations = points.variances().into_iter().map(f64::sqrt);
+                let means = points.means().into_iter();
+                means.zip(deviations).map(|(mean, spread)| (mean, factor(spread))).collect()
+            }
+            Scale::UnitRange => (0..points.width())
+                .map(|column| {
+                    let values = (0..points.rows()).map(|row| f64::from(points.row(row)[column]));
+                    let ends = (f64::INFINITY, f64::NEG_INFINITY);
+                    let (low, high) =
+                        values.fold(ends, |(low, high), value| (low.min(value), high.max(value)));
+                    (low, factor(high - low))
+                })
+                .collect(),
+        })
+    }
+
+    /// Scales points in place.
+    pub(super) fn apply(&self, mut points: Points) -> Result<Points, DataError> {
+        let width = points.width().max(1);
+        for row in points.values_mut().chunks_exact_mut(width) {
+            for (value, (offset, factor)) in row.iter_mut().zip(&self.0) {
+                *value = ((f64::from(*value) - offset) * factor) as f32;
+                if !value.is_finite() {
+                    return Err(DataError::Unfit("this scale makes values infinite".to_owned()));
+                }
+            }
         }
-        Scale::UnitRange => (0..like.width())
-            .map(|column| {
-                let values = (0..like.rows()).map(|row| f64::from(like.row(row)[column]));
-                let (low, high) = values
-                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-                (low, factor(high - low))
-            })
-            .collect(),
-    };
-    let values = points.values().chunks_exact(points.width().max(1)).flat_map(|row| {
-        let scaled = |(&value, (offset, factor)): (&f32, &(f64, f64))| {
-            ((f64::from(value) - offset) * factor) as f32
-        };
-        row.iter().zip(&columns).map(scaled)
-    });
-    Points::from_rows(points.width(), values.collect())
+        Ok(points)
+    }
 }
 
 #[cfg(test)]
@@ -220,9 +241,12 @@ mod tests {
     fn a_scale_is_measured_on_the_reference() {
         let like = Points::new(2, 2, vec![0.0, 5.0, 2.0, 5.0]).unwrap();
         let points = Points::new(1, 2, vec![3.0, 7.0]).unwrap();
-        assert_eq!(scale(&points, &Scale::Standard, &like).values(), [2.0, 0.0]);
-        assert_eq!(scale(&points, &Scale::UnitRange, &like).values(), [1.5, 0.0]);
-        let by = Scale::By(PositiveF64::new(2.0).unwrap());
-        assert_eq!(scale(&points, &by, &like).values(), [6.0, 14.0]);
+        let scaled = |scale| Scaling::measured(&scale, &like).apply(points.clone());
+        assert_eq!(scaled(Scale::Standard).unwrap().values(), [2.0, 0.0]);
+        assert_eq!(scaled(Scale::UnitRange).unwrap().values(), [1.5, 0.0]);
+        let by = |factor| Scale::By(PositiveF64::new(factor).unwrap());
+        assert_eq!(scaled(by(2.0)).unwrap().values(), [6.0, 14.0]);
+        let error = scaled(by(1e300)).unwrap_err();
+        assert_eq!(error.to_string(), "this scale makes values infinite");
     }
 }

@@ -51,7 +51,6 @@ pub struct RunContext {
     pub(super) variables: BTreeMap<String, Option<String>>,
     pub(super) supply: Supply,
     pub(super) aliases: Aliases,
-    pub(super) parts: PathBuf,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) report: Box<dyn FnMut(Progress)>,
 }
@@ -128,11 +127,6 @@ impl RunContext {
     /// Returns the other names of files in the cache.
     pub fn aliases(&self) -> &Aliases {
         &self.aliases
-    }
-
-    /// Returns a folder for half-finished downloads, which all stages of all runs share.
-    pub fn parts_folder(&self) -> &Path {
-        &self.parts
     }
 
     /// Returns the declared environment variables; absent ones are `None`.

@@ -83,7 +83,8 @@ impl ContentDigest {
     }
 }
 
-/// Returns every file below a folder with its name from there, in order of names.
+/// Returns every file below a folder with its name from there, in order of names. Hidden files, which
+/// programs leave behind by themselves, do not count.
 pub fn files_in(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     const DEEPEST: usize = 32;
     let mut found = Vec::new();
@@ -93,17 +94,25 @@ pub fn files_in(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
             let message = format!("{} is nested too deep, or links to itself", folder.display());
             return Err(io::Error::other(message));
         }
+        let named = |path: &Path, what: &str| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
+        };
         for item in fs::read_dir(&folder)? {
             let path = item?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                let message = format!("the name of {} is not valid text", path.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                return Err(named(&path, "its name is not valid text"));
             };
+            if name.starts_with('.') {
+                continue;
+            }
             let name = format!("{prefix}{name}");
-            if path.is_dir() {
+            let kind = fs::metadata(&path).map_err(|cause| named(&path, &cause.to_string()))?;
+            if kind.is_dir() {
                 folders.push((format!("{name}/"), path, depth + 1));
-            } else {
+            } else if kind.is_file() {
                 found.push((name, path));
+            } else {
+                return Err(named(&path, "neither a file nor a folder"));
             }
         }
     }
@@ -176,6 +185,7 @@ mod tests {
         write("deep/b", "three");
         let edited = digest();
         write("deep/b", "two");
+        write(".hidden", "left by a file browser");
         assert_eq!(digest(), first);
         fs::rename(folder.path().join("a"), folder.path().join("c")).unwrap();
         let renamed = digest();

@@ -269,7 +269,6 @@ impl Job {
             variables: self.record.variables.clone(),
             supply: self.supply.clone(),
             aliases: cache.aliases(),
-            parts: cache.parts_folder(),
             stop: conditions.stop,
             report: Box::new(move |progress| (conditions.tell)(JobLine::Progress(progress))),
         }

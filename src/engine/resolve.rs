@@ -116,7 +116,11 @@ impl<'a> Resolver<'a> {
 
     fn outside_file(&self, name: &str) -> Option<PathBuf> {
         let folders = [Some(self.source.folder()), self.data.as_deref()];
-        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.exists())
+        folders
+            .into_iter()
+            .flatten()
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file() || path.is_dir())
     }
 
     /// Follows a reference to stage indices; empty after a mistake.

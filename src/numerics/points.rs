@@ -59,6 +59,11 @@ impl Points {
         &self.values
     }
 
+    /// Returns all coordinates for change, row-major.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
     /// Returns the coordinates of one point.
     pub fn row(&self, index: usize) -> &[f32] {
         &self.values[index * self.width..(index + 1) * self.width]

@@ -13,6 +13,9 @@
 //! )
 //! ```
 //!
+//! The whole set is divided first, then chosen from: parts never overlap, whatever each stage
+//! selects. To divide a selection instead, select in a `Dataset` and split it in `Preprocess`.
+//!
 //! Sources without files: `Dsprites(Render(size: 64, factors: Lattice))`,
 //! `Shapes3d(Render(size: 64, factors: Subset))`,
 //! `Manifold(shape: SwissRoll, samples: 2000, seed: 0)`. Published files: `Mnist()`,

@@ -14,6 +14,7 @@
 //! right. Files are kept unpacked, once, whichever stages and pipelines name them.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -65,17 +66,31 @@ impl Stage for Download {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let files = self.files.files();
-        let total = files.iter().map(|file| file.bytes).sum();
+        let total = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes));
         let mut before = 0;
+        // What is here stays when a later file fails or the run is stopped.
+        let kept = context.state_folder().join("files");
+        fs::create_dir_all(&kept)?;
         for file in &files {
-            let to = context.writer().path(file.name.as_str())?;
-            fetch(context, file, &to, before, total)?;
-            let digest = ContentDigest::of_file(&to)?;
+            let to = kept.join(file.name.as_str());
+            if !to.exists() {
+                fetch(context, file, &to, before, total)?;
+            }
+            before = before.saturating_add(file.bytes);
+        }
+        for file in &files {
+            let from = kept.join(file.name.as_str());
+            let digest = ContentDigest::of_file(&from)?;
+            link(&from, &context.writer().path(file.name.as_str())?)?;
             context.aliases().add(&file.sha256.to_string(), &digest)?;
-            before += file.bytes;
         }
         Ok(())
     }
+}
+
+/// Gives a file a second name; file systems without such names get a copy.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
 }
 
 /// Leaves one file at `to`; `before` of `total` bytes are here already.
@@ -86,17 +101,19 @@ fn fetch(
     before: u64,
     total: u64,
 ) -> Result<(), StageError> {
-    if let Some(kept) = context.aliases().find(&file.sha256.to_string()) {
+    if let Some(known) = context.aliases().find(&file.sha256.to_string()) {
         context.log(&format!("{}: in the cache already", file.name));
-        // A second name for the same bytes; file systems without such names get a copy.
-        return Ok(fs::hard_link(&kept, to).or_else(|_| fs::copy(&kept, to).map(drop))?);
+        return Ok(link(&known, to)?);
     }
     let supply = context.supply().clone();
-    let parts = context.parts_folder().to_owned();
+    let parts = context.state_folder().join("parts");
     let stop = context.stop_flag();
     let mut progress = |transfer: Transfer| {
+        // A packed file counts as the share of it that is here.
+        let share = u128::from(file.bytes) * u128::from(transfer.done.min(transfer.total));
+        let done = share / u128::from(transfer.total.max(1));
         context.progress(Progress {
-            done: before + transfer.done,
+            done: before.saturating_add(u64::try_from(done).unwrap_or(file.bytes)),
             total,
             unit: "byte".to_owned(),
             note: transfer.note,

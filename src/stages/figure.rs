@@ -124,7 +124,7 @@ fn text_under(known: &Annotations, index: usize, names: &[String]) -> Result<Str
         let column = known.factors.names.iter().position(|have| have == name);
         let value = column.map(|column| known.factors.row(index)[column]);
         value.map(|value| format!("{value:.2}")).ok_or_else(|| DataError::Unknown {
-            what: "factor",
+            what: if name == "class" { "classes for" } else { "factor" },
             name: name.clone(),
             present: known.factors.names.clone(),
         })

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::AnySamples;
+use super::artifacts::{AnySamples, open_samples};
 use super::samples::{Sort, step_problems, store};
-use crate::data::{BrokenPolicy, Choice, Division, Recipe, Samples, Split, Step};
+use crate::data::{BrokenPolicy, Choice, Division, Recipe, Split, Step};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::numerics::Points;
@@ -36,7 +36,7 @@ pub struct Preprocess {
     /// Which part of them, if they are not split yet.
     #[serde(default)]
     pub split: Option<Split>,
-    /// How the parts are made; 70/15/15 if left out.
+    /// How the parts are made; as published, or 70/15/15, if left out.
     #[serde(default)]
     pub division: Option<Division>,
     /// What is done to the samples.
@@ -108,10 +108,7 @@ impl Stage for Preprocess {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let samples = match context.load(&self.data)? {
-            AnySamples::Images(images) => Samples::Images(Box::new(images.into_source())),
-            AnySamples::Vectors(vectors) => Samples::Vectors(vectors, None),
-        };
+        let samples = open_samples(context.files_of(&self.data)?)?;
         let like = self.like.as_ref().map(|like| context.load(like)).transpose()?;
         let recipe = Recipe {
             select: &self.select,

@@ -1,8 +1,10 @@
 //! What the stages that make samples have in common: the kind they leave, and the way to it.
 
-use super::artifacts::{ImageFile, images_kind, vectors_kind, write_vectors};
+use super::artifacts::{ImageFile, Known, images_kind, vectors_kind, write_vectors};
 use super::counter;
-use crate::data::{Annotations, Content, Prepared, Recipe, Samples, Split, Step, prepare};
+use crate::data::{
+    Annotations, Content, LARGEST_SIDE, Prepared, Recipe, Samples, Split, Step, prepare,
+};
 use crate::engine::artifact::ArtifactKind;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
@@ -45,6 +47,11 @@ impl Sort {
 pub(super) fn step_problems(content: Content, steps: &[Step]) -> Option<Problem> {
     let mut content = content;
     for step in steps {
+        if let Some(side) = step.side().filter(|&side| side > LARGEST_SIDE) {
+            let message =
+                format!("images can have sides of up to {LARGEST_SIDE} pixels, not {side}");
+            return Some(Problem { field: "steps", message, help: None });
+        }
         let message = match (step, content) {
             (
                 Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } | Step::Flatten,
@@ -74,12 +81,14 @@ pub(super) fn store(
     let mut images = ImageFile::new(context.writer())?;
     let prepared = prepare(samples, recipe, &mut images, &mut counter(context, "sample"))?;
     match prepared {
-        Prepared::Images { shape, count, annotations, skipped } => {
-            images.finish(context.writer(), &annotations, &skipped)?;
+        Prepared::Images { shape, count, annotations, partition, skipped } => {
+            let partition = partition.as_deref();
+            let known = Known { partition, skipped: &skipped, ..Known::only(&annotations) };
+            images.finish(context.writer(), known)?;
             tell(context, &format!("{count} images of {shape}"), &annotations, &skipped);
         }
-        Prepared::Vectors { vectors, skipped } => {
-            write_vectors(context.writer(), &vectors, &skipped)?;
+        Prepared::Vectors { vectors, partition, skipped } => {
+            write_vectors(context.writer(), &vectors, partition.as_deref(), &skipped)?;
             let points = vectors.points();
             let names = vectors.coordinates();
             let named = if names.is_empty() { "coordinates".to_owned() } else { names.join(", ") };

@@ -4,9 +4,6 @@ use super::{Layout, PixelRange};
 use crate::data::npy::{Array, Kind};
 use crate::data::{Annotations, Broken, Catalog, DataError, ImageShape, ImageSource};
 
-/// Bytes of pixels that are asked for at a time, at most.
-const BLOCK_BYTES: usize = 1 << 25;
-
 /// An array of images that is open for reading.
 pub(super) struct ArrayImages {
     array: Array,
@@ -102,10 +99,6 @@ impl ImageSource for ArrayImages {
 
     fn shape(&self) -> ImageShape {
         self.shape
-    }
-
-    fn block(&self) -> usize {
-        (BLOCK_BYTES / self.shape.pixels()).clamp(1, 2048)
     }
 
     fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {

@@ -20,9 +20,6 @@ use crate::data::{Broken, Catalog, DataError, DataFile, ImageShape, ImageSource}
 /// No file with a picture is larger than this.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Pixels to ask for at a time.
-const BLOCK_BYTES: usize = 64 << 20;
-
 /// Pictures by name, in the order in which they are counted.
 pub(in crate::data) struct Pictures {
     names: Vec<String>,
@@ -267,10 +264,6 @@ impl ImageSource for PictureSet {
 
     fn shape(&self) -> ImageShape {
         self.shape
-    }
-
-    fn block(&self) -> usize {
-        (BLOCK_BYTES / self.shape.pixels().max(1)).clamp(1, 2048)
     }
 
     fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {

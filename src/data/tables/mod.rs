@@ -53,15 +53,10 @@ impl TableFile {
     /// Reads the table.
     pub fn open(&self, files: &Files) -> Result<Samples, DataError> {
         let table = Table::read(files.only()?, self.separator)?;
-        let columns = match &self.columns {
-            Some(columns) => columns.clone(),
-            None => {
-                let elsewhere = |name: &String| {
-                    self.factors.iter().chain(&self.class).any(|other| other == name)
-                };
-                table.names().into_iter().filter(|name| !elsewhere(name)).collect()
-            }
-        };
+        let elsewhere =
+            |name: &String| self.factors.iter().chain(&self.class).any(|other| other == name);
+        let others = || table.names().into_iter().filter(|name| !elsewhere(name)).collect();
+        let columns: Vec<String> = self.columns.clone().unwrap_or_else(others);
         if columns.is_empty() {
             let reason = format!("expected columns of numbers, found {}", table.names().join(", "));
             return Err(DataError::malformed(table.file, "columns", reason));

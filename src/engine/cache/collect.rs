@@ -105,7 +105,7 @@ impl Cache {
         Ok(freed)
     }
 
-    /// Returns what killed and failed stages left: working folders, orders, locks, logs, parts.
+    /// Returns what killed and failed stages left: working folders, orders, locks, logs.
     fn abandoned(&self, keep: &BTreeSet<StageKey>) -> Result<Vec<PathBuf>, CacheError> {
         let mut found = Vec::new();
         for folder in ["work", "jobs", "claims", "logs"] {
@@ -119,8 +119,6 @@ impl Cache {
                 }
             }
         }
-        let parts = fs::read_dir(self.parts_folder()).into_iter().flatten().flatten();
-        found.extend(parts.map(|item| item.path()));
         found.sort();
         Ok(found)
     }

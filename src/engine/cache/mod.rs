@@ -6,7 +6,7 @@
 //!   entries/ab/cdef.json  one manifest per key: the key record, the artifact, how it was made
 //!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
 //!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
-//!   aliases/  parts/    other names of objects, half-finished downloads
+//!   aliases/            other names of objects
 //! ```
 //!
 //! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
@@ -202,11 +202,6 @@ impl Cache {
     /// Returns the other names of files in the cache.
     pub fn aliases(&self) -> Aliases {
         Aliases::new(self.root.join("aliases"), self.objects.clone())
-    }
-
-    /// Returns the folder for half-finished downloads.
-    pub fn parts_folder(&self) -> PathBuf {
-        self.root.join("parts")
     }
 
     /// Returns where a stage's log is kept.

@@ -5,12 +5,14 @@
 //! a kind of their own.
 
 use std::fs::File;
-use std::io::{BufWriter, Seek, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use super::annotations;
+use npyz::NpyHeader;
+
+use super::annotations::{self, Known};
 use super::arrays::read_bytes;
-use crate::data::{Annotations, DataError, ImageShape, ImageSink, Images, Split};
+use crate::data::{Broken, Catalog, DataError, ImageShape, ImageSink, ImageSource, Images, Split};
 use crate::engine::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
@@ -61,9 +63,9 @@ impl Artifact for AnyImages {
 pub(super) fn write(images: &Images, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
     let mut file = ImageFile::new(writer)?;
     let malformed = |error: DataError| ArtifactError::malformed(PIXELS, error);
-    file.begin(images.shape()).map_err(malformed)?;
+    file.begin(images.shape(), images.len()).map_err(malformed)?;
     file.push(images.pixels()).map_err(malformed)?;
-    file.finish(writer, images.annotations(), &[])
+    file.finish(writer, Known::only(images.annotations()))
 }
 
 pub(super) fn read(reader: &ArtifactReader) -> Result<Images, ArtifactError> {
@@ -74,6 +76,63 @@ pub(super) fn read(reader: &ArtifactReader) -> Result<Images, ArtifactError> {
 
 /// The file that holds the pixels.
 pub(super) const PIXELS: &str = "images.npy";
+
+/// Images of an artifact that are read in blocks, so that they need not fit into memory.
+pub(crate) struct StoredImages {
+    file: File,
+    /// Where the first image begins.
+    start: u64,
+    shape: ImageShape,
+    catalog: Catalog,
+}
+
+impl StoredImages {
+    /// Opens the images of an artifact.
+    pub(crate) fn open(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
+        let mut file = File::open(reader.path(PIXELS)?).map_err(ArtifactError::file(PIXELS))?;
+        let header = NpyHeader::from_reader(&mut file)
+            .map_err(|error| ArtifactError::malformed(PIXELS, error))?;
+        let start = file.stream_position().map_err(ArtifactError::file(PIXELS))?;
+        let &[count, channels, height, width] = header.shape() else {
+            return Err(ArtifactError::malformed(PIXELS, "expected four dimensions"));
+        };
+        let side = |length: u64| length as usize;
+        let shape =
+            ImageShape { channels: side(channels), height: side(height), width: side(width) };
+        let catalog = Catalog {
+            count: side(count),
+            annotations: annotations::read(reader)?,
+            partition: annotations::partition(reader)?,
+        };
+        Ok(Self { file, start, shape, catalog })
+    }
+}
+
+impl ImageSource for StoredImages {
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {
+        let size = self.shape.pixels();
+        let mut at = 0;
+        // Neighbors are read at once.
+        for run in rows.chunk_by(|one, next| one + 1 == *next) {
+            let place = self.start + (run[0] * size) as u64;
+            let part = &mut pixels[at..at + run.len() * size];
+            self.file
+                .seek(SeekFrom::Start(place))
+                .and_then(|_| self.file.read_exact(part))
+                .map_err(DataError::file(PIXELS))?;
+            at += part.len();
+        }
+        Ok(Vec::new())
+    }
+}
 
 /// `images.npy` while it is written block by block; the number of images is known only at the end.
 /// Without a first block there is no file.
@@ -95,8 +154,7 @@ impl ImageFile {
     pub(crate) fn finish(
         mut self,
         writer: &mut ArtifactWriter,
-        known: &Annotations,
-        skipped: &[String],
+        known: Known<'_>,
     ) -> Result<(), ArtifactError> {
         let header = self.header();
         if let Some(file) = &mut self.file {
@@ -105,7 +163,7 @@ impl ImageFile {
                 .and_then(|()| file.flush())
                 .map_err(ArtifactError::file(PIXELS))?;
         }
-        annotations::write(writer, known, self.count(), &[], skipped)
+        known.write(writer, self.count())
     }
 
     fn count(&self) -> usize {
@@ -136,7 +194,7 @@ impl ImageFile {
 }
 
 impl ImageSink for ImageFile {
-    fn begin(&mut self, shape: ImageShape) -> Result<(), DataError> {
+    fn begin(&mut self, shape: ImageShape, _most: usize) -> Result<(), DataError> {
         self.shape = shape;
         let file = File::create(&self.path).map_err(DataError::file(PIXELS))?;
         self.file = Some(BufWriter::new(file));
@@ -153,7 +211,7 @@ impl ImageSink for ImageFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Classes, Factors};
+    use crate::data::{Annotations, Classes, Factors};
 
     #[test]
     fn images_written_block_by_block_come_back_with_all_that_is_known() {
@@ -165,12 +223,20 @@ mod tests {
             classes: Some(Classes { names: vec!["a".into(), "b".into()], values: vec![1, 0, 1] }),
         };
         let mut file = ImageFile::new(&writer).unwrap();
-        file.begin(shape).unwrap();
+        file.begin(shape, 3).unwrap();
         file.push(&[1, 2, 3, 4]).unwrap();
         file.push(&[5, 6]).unwrap();
-        file.finish(&mut writer, &known, &[]).unwrap();
-        let names = ["images.npy", "factors.npy", "classes.npy", "about.json"];
-        let images = AnyImages::read(&writer.reader(&names).unwrap()).unwrap().0;
+        let parts = [Split::Test, Split::Train, Split::Train];
+        let all = Known { partition: Some(&parts), ..Known::only(&known) };
+        file.finish(&mut writer, all).unwrap();
+        let names = ["images.npy", "factors.npy", "classes.npy", "parts.npy", "about.json"];
+        let reader = writer.reader(&names).unwrap();
+        let mut stored = StoredImages::open(&reader).unwrap();
+        assert_eq!(stored.catalog().partition.as_deref(), Some(&parts[..]));
+        let mut pixels = [0; 4];
+        stored.read(&[0, 2], &mut pixels).unwrap();
+        assert_eq!(pixels, [1, 2, 5, 6]);
+        let images = AnyImages::read(&reader).unwrap().0;
         assert_eq!(images, Images::new(shape, vec![1, 2, 3, 4, 5, 6], known).unwrap());
     }
 }

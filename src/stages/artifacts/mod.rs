@@ -11,10 +11,11 @@ mod record;
 mod table;
 mod vectors;
 
+pub(super) use annotations::Known;
 pub use images::{AnyImages, TrainImages};
 pub(super) use images::{ImageFile, images_kind};
 pub use vectors::AnySamples;
-pub(super) use vectors::{vectors_kind, write_vectors};
+pub(super) use vectors::{open_samples, vectors_kind, write_vectors};
 
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};
 use crate::engine::context::StageError;

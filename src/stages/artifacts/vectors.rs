@@ -1,9 +1,9 @@
 //! Vector sets: `points.npy` (one row per vector) and what is known of them; and samples of either
 //! sort, for stages that take both.
 
-use super::annotations;
-use super::images::{self, PIXELS};
-use crate::data::{Images, Split, Vectors};
+use super::annotations::{self, Known};
+use super::images::{self, PIXELS, StoredImages};
+use crate::data::{Images, Samples, Split, Vectors};
 use crate::engine::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
@@ -19,15 +19,25 @@ pub(crate) const fn vectors_kind(split: Option<Split>) -> ArtifactKind {
     }
 }
 
-/// Writes vectors, with a line for each one that was left out.
+/// Writes vectors and what is known of them.
 pub(crate) fn write_vectors(
     writer: &mut ArtifactWriter,
     vectors: &Vectors,
+    partition: Option<&[Split]>,
     skipped: &[String],
 ) -> Result<(), ArtifactError> {
     vectors.points().write(writer)?;
-    let (count, names) = (vectors.points().rows(), vectors.coordinates());
-    annotations::write(writer, vectors.annotations(), count, names, skipped)
+    let coordinates = vectors.coordinates();
+    let known = Known { annotations: vectors.annotations(), partition, coordinates, skipped };
+    known.write(writer, vectors.points().rows())
+}
+
+/// Opens samples of either sort; images are read only when they have been chosen.
+pub(crate) fn open_samples(reader: &ArtifactReader) -> Result<Samples, ArtifactError> {
+    if reader.files().contains_key(PIXELS) {
+        return Ok(Samples::Images(Box::new(StoredImages::open(reader)?)));
+    }
+    Ok(Samples::Vectors(read_vectors(reader)?, annotations::partition(reader)?))
 }
 
 fn read_vectors(reader: &ArtifactReader) -> Result<Vectors, ArtifactError> {
@@ -60,7 +70,7 @@ impl Artifact for AnySamples {
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
         match self {
             Self::Images(images) => images::write(images, writer),
-            Self::Vectors(vectors) => write_vectors(writer, vectors, &[]),
+            Self::Vectors(vectors) => write_vectors(writer, vectors, None, &[]),
         }
     }
 
