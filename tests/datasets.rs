@@ -220,6 +220,66 @@ fn a_download_that_was_cut_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn what_was_fetched_stays_when_a_later_file_fails() {
+    let sandbox = Sandbox::new(&format!(
+        r#"Pipeline(name: "own", stages: {{
+        "files": Download(files: Pinned([
+            (name: "a", bytes: 5, sha256: "{}", mirrors: ["file:FOLDER/first"]),
+            (name: "b", bytes: 6, sha256: "{}", mirrors: ["file:FOLDER/second"]),
+        ])),
+    }})"#,
+        sha256(b"first"),
+        sha256(b"second"),
+    ));
+    let folder = sandbox.path().display().to_string();
+    sandbox.edit("FOLDER", &folder);
+    sandbox.write("first", "first");
+    let failed = sandbox.run().fails_with(1);
+    assert!(failed.stdout.contains("`b` could not be had"), "{}", failed.stdout);
+    fs::remove_file(sandbox.path().join("first")).unwrap();
+    sandbox.write("second", "second");
+    sandbox.call(&["gc", "pipeline.ron", "--delete"]).ok();
+    sandbox.run().ok();
+    sandbox.call(&["export", "files", "out"]).ok();
+    assert_eq!((sandbox.read("out/a"), sandbox.read("out/b")), ("first".into(), "second".into()));
+}
+
+#[test]
+fn parts_of_a_set_never_overlap_whatever_is_selected_or_done_before() {
+    let rows: String = (0..60).map(|row| format!("{row},{}\n", ["x", "y"][row % 2])).collect();
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "test": Dataset(source: Table(class: "kind"), path: "data.csv", split: Test),
+        "train-x": Dataset(source: Table(class: "kind"), path: "data.csv", split: Train,
+                           select: {"class": Names(["x"])}),
+        "drawn": Dataset(source: Dsprites(Render(size: 8, supersampling: 4,
+                                                 factors: Continuous(samples: 5, seed: 0)))),
+        "drawn-test": Preprocess(data: "drawn", split: Test),
+        "drawn-at-once": Dataset(source: Dsprites(Render(size: 8, supersampling: 4,
+                                                         factors: Continuous(samples: 5, seed: 0))),
+                                 split: Test),
+    })"#,
+    );
+    sandbox.write("data.csv", &format!("value,kind\n{rows}"));
+    sandbox.run().ok();
+    let bytes = |stage: &str, file: &str| {
+        sandbox.call(&["export", stage, stage]).ok();
+        fs::read(sandbox.path().join(stage).join(file)).unwrap()
+    };
+    let values = |stage| {
+        let bytes = bytes(stage, "points.npy");
+        let start = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        let numbers = bytes[start..].chunks(4);
+        numbers.map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect::<Vec<_>>()
+    };
+    let (test, train) = (values("test"), values("train-x"));
+    assert_eq!(test.len(), 9);
+    assert!(train.iter().all(|value| !test.contains(value)), "{train:?} meets {test:?}");
+    let published = bytes("drawn-test", "images.npy");
+    assert_eq!(published, bytes("drawn-at-once", "images.npy"), "published parts are kept");
+}
+
+#[test]
 fn settings_of_data_that_cannot_hold_are_told_before_anything_runs() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "own", stages: {
