@@ -246,7 +246,7 @@ fn what_was_fetched_stays_when_a_later_file_fails() {
 
 #[test]
 fn parts_of_a_set_never_overlap_whatever_is_selected_or_done_before() {
-    let rows: String = (0..60).map(|row| format!("{row},{}\n", ["x", "y"][row % 2])).collect();
+    let rows: Vec<_> = (0..60).map(|row| format!("{row},{}", ["x", "y"][row % 2])).collect();
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "own", stages: {
         "test": Dataset(source: Table(class: "kind"), path: "data.csv", split: Test),
@@ -260,7 +260,7 @@ fn parts_of_a_set_never_overlap_whatever_is_selected_or_done_before() {
                                  split: Test),
     })"#,
     );
-    sandbox.write("data.csv", &format!("value,kind\n{rows}"));
+    sandbox.write("data.csv", &format!("value,kind\n{}\n", rows.join("\n")));
     sandbox.run().ok();
     let bytes = |stage: &str, file: &str| {
         sandbox.call(&["export", stage, stage]).ok();

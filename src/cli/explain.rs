@@ -18,7 +18,8 @@ pub(super) fn explain(name: Option<&str>) -> Result<(), Failure> {
         return Ok(());
     };
     let is_kind = |(kind, _): &&(&str, &str)| kind.eq_ignore_ascii_case(name);
-    if let Some((kind, source)) = SOURCES.iter().find(is_kind) {
+    let kind = SOURCES.iter().find(is_kind);
+    if let Some((kind, source)) = kind {
         terminal::line(header(source).trim_end());
         terminal::line("\nFields (`pcae-run explain TYPE` tells more of each type):");
         if let Some(settings) = settings::find(&[source], kind) {
@@ -28,11 +29,14 @@ pub(super) fn explain(name: Option<&str>) -> Result<(), Failure> {
     // `Table` is a stage kind and a source of data: both are told.
     match settings::find(SETTINGS, name) {
         Some(settings) => {
+            if kind.is_some() {
+                terminal::line("");
+            }
             terminal::line(&settings.about);
             terminal::line(if settings.is_choice { "\nOne of:" } else { "\nFields:" });
             list(&settings);
         }
-        None if !SOURCES.iter().any(|kind| is_kind(&kind)) => return Err(unknown(name)),
+        None if kind.is_none() => return Err(unknown(name)),
         None => {}
     }
     Ok(())
@@ -88,6 +92,8 @@ mod tests {
                 "{name}"
             );
         }
+        let table = settings::find(SETTINGS, "Table").unwrap();
+        assert!(table.entries.iter().any(|entry| entry.text.starts_with("separator")));
         for name in ["Choice", "Levels", "Division", "Step", "Resize", "ManifoldShape", "Variance"]
         {
             assert!(

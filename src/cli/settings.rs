@@ -39,22 +39,16 @@ impl Entry {
     }
 }
 
-/// Finds settings by their own name, or by the name of a variant that stands for them.
+/// Finds settings by what a pipeline file calls them, a variant's name, or by their type's name.
 pub(super) fn find(sources: &[&str], name: &str) -> Option<Settings> {
-    sources.iter().find_map(|source| declared(source, name)).or_else(|| {
-        let choices = sources.iter().flat_map(|source| names(source));
-        let mut choices = choices.filter_map(|choice| {
-            let settings = sources.iter().find_map(|source| declared(source, &choice))?;
-            let fits = |entry: &&Entry| {
-                entry.depth == 0 && settings.is_choice && entry.name().eq_ignore_ascii_case(name)
-            };
-            let inner = settings.entries.iter().find(fits).map(|entry| {
-                entry.inner().and_then(|inner| sources.iter().find_map(|s| declared(s, inner)))
-            })?;
-            Some(inner.unwrap_or(settings))
-        });
-        choices.next()
-    })
+    let by_type = |name: &str| sources.iter().find_map(|source| declared(source, name));
+    let by_variant = sources.iter().flat_map(|source| names(source)).find_map(|choice| {
+        let settings = by_type(&choice).filter(|settings| settings.is_choice)?;
+        let fits = |entry: &&Entry| entry.depth == 0 && entry.name().eq_ignore_ascii_case(name);
+        let inner = settings.entries.iter().find(fits)?.inner().and_then(by_type);
+        Some(inner.unwrap_or(settings))
+    });
+    by_variant.or_else(|| by_type(name))
 }
 
 /// Returns the names of all settings that a source declares.

@@ -82,6 +82,8 @@ pub const SOURCES: &[(&str, &str)] = &[
 
 /// The sources of all other settings, whose comments document them.
 pub const SETTINGS: &[&str] = &[
+    // First, because the names of data sets are also those of their files.
+    include_str!("../data/mod.rs"),
     include_str!("../data/annotations.rs"),
     include_str!("../data/arrays/mod.rs"),
     include_str!("../data/celeba.rs"),
@@ -93,7 +95,6 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../data/manifolds/revolution.rs"),
     include_str!("../data/manifolds/shape.rs"),
     include_str!("../data/mnist.rs"),
-    include_str!("../data/mod.rs"),
     include_str!("../data/pictures/mod.rs"),
     include_str!("../data/resize.rs"),
     include_str!("../data/rows.rs"),
