@@ -21,7 +21,7 @@ pub(super) fn explain(name: Option<&str>) -> Result<(), Failure> {
     let kind = SOURCES.iter().find(is_kind);
     if let Some((kind, source)) = kind {
         terminal::line(header(source).trim_end());
-        terminal::line("\nFields (`pcae-run explain TYPE` tells more of each type):");
+        terminal::line("\nFields (`pcae-run explain TYPE` tells more of a type of settings):");
         if let Some(settings) = settings::find(&[source], kind) {
             list(&settings);
         }
@@ -94,8 +94,17 @@ mod tests {
         }
         let table = settings::find(SETTINGS, "Table").unwrap();
         assert!(table.entries.iter().any(|entry| entry.text.starts_with("separator")));
-        for name in ["Choice", "Levels", "Division", "Step", "Resize", "ManifoldShape", "Variance"]
-        {
+        for name in [
+            "Choice",
+            "Levels",
+            "Division",
+            "Step",
+            "Value",
+            "MetricSpec",
+            "Resize",
+            "ManifoldShape",
+            "Variance",
+        ] {
             assert!(
                 settings::find(SETTINGS, name).is_some_and(|s| !s.entries.is_empty()),
                 "{name}"

@@ -75,12 +75,17 @@ fn declared(source: &str, name: &str) -> Option<Settings> {
         rest.is_some_and(|found| found.eq_ignore_ascii_case(name))
     };
     let is_start = |line: &&str| starts(line, "pub struct ") || starts(line, "pub enum ");
-    let start = lines.iter().position(is_start)?;
-    let above = lines[..start]
-        .iter()
-        .rev()
-        .take_while(|line| line.starts_with("///") || line.starts_with("#["));
-    let mut about: Vec<_> = above.filter_map(|line| line.strip_prefix("///")).collect();
+    let above = |start: usize| {
+        let is_head = |line: &&&str| line.starts_with("///") || line.starts_with("#[");
+        lines[..start].iter().rev().take_while(is_head)
+    };
+    let renamed = format!("rename = \"{}\"", name.to_lowercase());
+    let is_renamed = |start: usize| above(start).any(|line| line.to_lowercase().contains(&renamed));
+    let is_type = |line: &str| line.starts_with("pub struct ") || line.starts_with("pub enum ");
+    let start = (0..lines.len())
+        .filter(|&at| is_start(&lines[at]) || is_type(lines[at]) && is_renamed(at))
+        .find(|&at| above(at).any(|line| line.contains("Deserialize")))?;
+    let mut about: Vec<_> = above(start).filter_map(|line| line.strip_prefix("///")).collect();
     about.reverse();
     let about = about.iter().map(|line| line.strip_prefix(' ').unwrap_or(line));
     let body = lines[start + 1..].iter().take_while(|line| **line != "}");

@@ -83,13 +83,14 @@ impl CelebA {
     pub fn open(&self, files: &Files) -> Result<Samples, DataError> {
         let pictures = match files.find(&[IMAGES]) {
             Ok(archive) => Pictures::in_archive(archive, is_picture)?,
-            Err(missing) => {
+            Err(missing @ DataError::Missing { .. }) => {
                 let pictures = Pictures::in_files(files.iter(), is_picture);
                 if pictures.names().is_empty() {
                     return Err(missing);
                 }
                 pictures
             }
+            Err(error) => return Err(error),
         };
         let faces = Faces::of(&pictures)?;
         let partition = partition(files.find(&[PARTITION])?, &faces)?;

@@ -30,18 +30,18 @@ impl Files {
             let last = file.name.rsplit('/').next().unwrap_or_default();
             last == name || last.strip_suffix(".gz") == Some(name)
         };
-        for name in names {
-            let found: Vec<_> = self.iter().filter(|file| fits(file, name)).collect();
-            if let [first, rest @ ..] = &found[..] {
-                // Raw beside packed is one file; in two folders there are two data sets.
-                let Some(other) = rest.iter().find(|file| file.folder() != first.folder()) else {
-                    return Ok(*first);
-                };
-                return Err(DataError::Unfit(format!(
-                    "`{}` and `{}` are both there: name one folder",
-                    first.name, other.name
-                )));
-            }
+        let is_wanted = |file: &DataFile<'_>| names.iter().any(|name| fits(file, name));
+        let found: Vec<_> = self.iter().filter(is_wanted).collect();
+        if let [first, rest @ ..] = &found[..] {
+            // Raw beside packed is one file; in two folders there are two data sets.
+            let Some(other) = rest.iter().find(|file| file.folder() != first.folder()) else {
+                let by_order = names.iter().find_map(|name| found.iter().find(|f| fits(f, name)));
+                return Ok(*by_order.unwrap_or(first));
+            };
+            return Err(DataError::Unfit(format!(
+                "`{}` and `{}` are both there: name one folder",
+                first.name, other.name
+            )));
         }
         Err(DataError::Missing {
             wanted: format!("`{}`", names.join("` or `")),
@@ -74,7 +74,8 @@ pub struct DataFile<'a> {
 }
 
 impl DataFile<'_> {
-    fn folder(&self) -> &str {
+    /// Returns the folder part of the name.
+    pub fn folder(&self) -> &str {
         self.name.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
@@ -122,6 +123,7 @@ mod tests {
             both.find(&["a"]).unwrap_err().to_string(),
             "`data/fashion/a.gz` and `data/mnist/a` are both there: name one folder"
         );
+        assert!(files(&["x/a-b", "y/a.b"]).find(&["a-b", "a.b"]).is_err(), "another spelling");
         assert_eq!(files(&["mnist/a", "mnist/a.gz"]).find(&["a"]).unwrap().name, "mnist/a");
     }
 }

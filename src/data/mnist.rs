@@ -49,7 +49,7 @@ const fn zero() -> Seed {
 }
 
 impl Mnist {
-    /// Opens the four idx files, whose classes go by `names`: [`DIGITS`] or [`ARTICLES`].
+    /// Opens the four idx files, whose classes go by `names`.
     pub fn open_as(&self, files: &Files, names: [&str; 10]) -> Result<Samples, DataError> {
         let mut train = Part::read(files, "train")?;
         let test = Part::read(files, "t10k")?;
@@ -94,6 +94,11 @@ impl Part {
             files.find(&[&spell('-'), &spell('.')])
         };
         let (image_file, label_file) = (find("images", 3)?, find("labels", 1)?);
+        if image_file.folder() != label_file.folder() {
+            let (images, labels) = (image_file.name, label_file.name);
+            let message = format!("`{images}` and `{labels}` do not lie together");
+            return Err(DataError::Unfit(message));
+        }
         let images = idx::read_images(image_file)?;
         if (images.height, images.width) != (SHAPE.height, SHAPE.width) {
             let reason = format!(

@@ -13,6 +13,9 @@ use super::steps::{self, PixelSteps, Step};
 use super::{Annotations, Catalog, DataError, ImageShape, ImageSource, Samples, Split, Vectors};
 use crate::numerics::Points;
 
+/// Bytes of finished images that are held at a time.
+const MOST_FINISHED: usize = 64 << 20;
+
 /// What is to be done with a source.
 #[derive(Clone, Copy)]
 pub struct Recipe<'a> {
@@ -157,9 +160,10 @@ fn stream(
     let mut skipped = Vec::new();
     let mut kept = Vec::with_capacity(rows.len());
     let mut varies = Varies::default();
-    let mut buffer = vec![0; source.block().min(rows.len()) * size];
+    let block = source.block().min(MOST_FINISHED / finished_size.max(1)).max(1);
+    let mut buffer = vec![0; block.min(rows.len()) * size];
     sink.begin(steps.shape(), rows.len())?;
-    for block in rows.chunks(source.block().max(1)) {
+    for block in rows.chunks(block) {
         let pixels = &mut buffer[..block.len() * size];
         let broken = source.read(block, pixels)?;
         if let (Some(first), BrokenPolicy::Fail) = (broken.first(), recipe.broken) {
@@ -179,9 +183,10 @@ fn stream(
         } else {
             let images: Result<Vec<_>, _> =
                 whole.par_iter().map(|&position| steps.apply(image(position))).collect();
-            let finished = images?.concat();
-            varies.see(&finished, finished_size);
-            sink.push(&finished)?;
+            for finished in images? {
+                varies.see(&finished, finished_size);
+                sink.push(&finished)?;
+            }
         }
         kept.extend(whole.iter().map(|&position| block[position]));
         on_progress((kept.len() + skipped.len()) as u64, total);

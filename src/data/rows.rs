@@ -43,7 +43,7 @@ pub enum Division {
         /// For testing.
         test: usize,
     },
-    /// At random, by shares of the chosen samples.
+    /// At random, by shares of the whole set.
     Shares {
         /// For training.
         train: Fraction,
@@ -137,23 +137,18 @@ fn by_factor(
         return Err(DataError::Unknown { what: "factor", name, present });
     };
     let values: Vec<f32> = annotations.factors.column(column).collect();
-    let near = |value: f32, wanted: f64| {
-        let wanted = wanted as f32;
-        (value - wanted).abs() <= 1e-5 * wanted.abs().max(1.0)
-    };
     let unfit = |reason: String| Err(DataError::Unfit(reason));
     Ok(match choice {
         Choice::Values(wanted) => {
-            let wanted: Vec<f64> = wanted.iter().map(|value| value.get()).collect();
             let present = levels(values.iter().copied());
-            let absent = wanted.iter().find(|&&one| !present.iter().any(|&have| near(have, one)));
-            if let Some(absent) = absent {
-                let what = "value";
-                let present = present.iter().map(f32::to_string).collect();
-                let name = format!("{name} {absent}");
-                return Err(DataError::Unknown { what, name, present });
-            }
-            values.iter().map(|&value| wanted.iter().any(|&one| near(value, one))).collect()
+            let unknown = |wanted: &Finite| DataError::Unknown {
+                what: "value",
+                name: format!("{name} {wanted}"),
+                present: present.iter().map(f32::to_string).collect(),
+            };
+            let level = |one: &Finite| nearest(&present, one.get()).ok_or_else(|| unknown(one));
+            let wanted = wanted.iter().map(level).collect::<Result<Vec<_>, _>>()?;
+            values.iter().map(|value| wanted.contains(value)).collect()
         }
         Choice::Range(low, high) if low.get() > high.get() => {
             return unfit(format!("`{name}`: the range goes from {low} down to {high}: swap them"));
@@ -171,10 +166,18 @@ fn by_factor(
                 let count = present.len();
                 return unfit(format!("`{name}` has levels 0 to {}, not {last}", count - 1));
             };
-            values.iter().map(|value| wanted.contains(value)).collect()
+            let ends = wanted[0]..=wanted[wanted.len() - 1];
+            values.iter().map(|value| ends.contains(value)).collect()
         }
         Choice::Names(_) => Vec::new(),
     })
+}
+
+/// Returns the level that a number typed by hand stands for: the nearest, if it is near.
+fn nearest(levels: &[f32], wanted: f64) -> Option<f32> {
+    let far = |level: f32| (f64::from(level) - wanted).abs();
+    let nearest = levels.iter().copied().min_by(|a, b| far(*a).total_cmp(&far(*b)))?;
+    (far(nearest) <= 1e-5 * wanted.abs() + 1e-9).then_some(nearest)
 }
 
 fn of_classes(
@@ -337,6 +340,15 @@ mod tests {
         assert_eq!(selected(r#"{"angle": Values([0.3])}"#).unwrap(), [3, 7, 11]);
         assert_eq!(selected(r#"{"angle": Range(0.05, 0.15)}"#).unwrap(), [1, 5, 9]);
         assert_eq!(selected(r#"{"class": Names(["dog"]), "shape": Values([1])}"#).unwrap(), [1, 3]);
+    }
+
+    #[test]
+    fn a_value_typed_by_hand_means_one_level() {
+        let steps: Vec<f32> = (0..20).map(|step| step as f32 * 1e-6).collect();
+        assert_eq!(nearest(&steps, 1e-6), Some(1e-6));
+        assert_eq!(nearest(&[99_999.0, 100_000.0, 100_001.0], 1e5), Some(1e5));
+        assert_eq!(nearest(&[0.161_107_3], 0.161_107), Some(0.161_107_3));
+        assert_eq!(nearest(&[0.5, 0.6], 0.55), None);
     }
 
     #[test]

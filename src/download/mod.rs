@@ -147,6 +147,15 @@ pub fn obtain(
     })
 }
 
+/// Returns whether a file has the pinned bytes.
+pub fn is_right(file: &PinnedFile, path: &Path) -> bool {
+    let size = path.metadata().map(|found| found.len());
+    let mut silence = |_| {};
+    let watch = &mut Watch::new(&|| false, &mut silence, &|_| {});
+    size.is_ok_and(|size| size == file.bytes)
+        && verify::hash_of(path, watch).is_ok_and(|hash| hash == file.sha256)
+}
+
 /// Tells whether a mirror serves the file gzipped; a pinned archive is meant as it is.
 fn is_packed(file: &PinnedFile, mirror: &str) -> bool {
     !has_gzip_ending(file.name.as_str())

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::FileSet;
 use crate::download::{
-    DownloadError, Origin, Patience, PinnedFile, Surroundings, Transfer, obtain,
+    DownloadError, Origin, Patience, PinnedFile, Surroundings, Transfer, is_right, obtain,
 };
 use crate::engine::context::{RunContext, StageError, log_line};
 use crate::engine::digest::ContentDigest;
@@ -73,7 +73,8 @@ impl Stage for Download {
         fs::create_dir_all(&kept)?;
         for file in &files {
             let to = kept.join(file.name.as_str());
-            if !to.exists() {
+            if !is_right(file, &to) {
+                discard(&to)?;
                 fetch(context, file, &to, before, total)?;
             }
             before = before.saturating_add(file.bytes);
@@ -88,9 +89,23 @@ impl Stage for Download {
     }
 }
 
-/// Gives a file a second name; file systems without such names get a copy.
+/// Gives a file a second name; file systems without such names get a copy, whole or not at all.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
-    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+    let linked = fs::hard_link(from, to);
+    if linked.as_ref().is_err_and(|cause| cause.kind() != io::ErrorKind::AlreadyExists) {
+        let copy = to.with_extension("copy");
+        fs::copy(from, &copy)?;
+        return fs::rename(copy, to);
+    }
+    linked
+}
+
+/// Removes what a killed process may have left.
+fn discard(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
+        _ => Ok(()),
+    }
 }
 
 /// Leaves one file at `to`; `before` of `total` bytes are here already.

@@ -115,6 +115,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../report/table.rs"),
     include_str!("../training/adam.rs"),
     include_str!("../training/mod.rs"),
+    include_str!("score.rs"),
 ];
 
 impl StageSet for AnyStage {

@@ -88,16 +88,19 @@ impl Stage for Preprocess {
             let message = "a division says how parts are made, but no part is asked for".to_owned();
             found.push(problem("division", message, "add `split: Train`, or delete this line"));
         }
-        let held_out = |sort: Sort| matches!(sort.split, Some(Split::Validation | Split::Test));
+        let is_held_out = |split| matches!(split, Some(Split::Validation | Split::Test));
         let measures = self.steps.iter().any(Step::measures);
-        if measures && self.like.is_none() && taken.is_some_and(held_out) {
+        let made = self.split.or(taken.and_then(|sort| sort.split));
+        if measures && self.like.is_none() && is_held_out(made) {
             let message = "a scale that is measured on held-out data differs from training's";
             let help = "name the training data: `like: \"..\"`";
             found.push(problem("steps", message.to_owned(), help));
         }
         let like = inputs.get(1).and_then(|producers| Sort::of_kind(&producers.first()?.kind));
-        if like.is_some_and(held_out) {
-            let message = "held-out data can't set the scale".to_owned();
+        let is_train = |sort: Sort| sort.split == Some(Split::Train);
+        if like.is_some_and(|sort| is_held_out(sort.split) || is_held_out(made) && !is_train(sort))
+        {
+            let message = "data that are held out can't set the scale".to_owned();
             found.push(problem("like", message, "name the training data"));
         }
         if self.like.is_some() && !measures {

@@ -46,7 +46,14 @@ impl Sort {
 /// Returns steps that can't be done to samples of this content.
 pub(super) fn step_problems(content: Content, steps: &[Step]) -> Option<Problem> {
     let mut content = content;
+    let mut measured = false;
     for step in steps {
+        if measured && matches!(step, Step::First(_) | Step::Subset { .. }) {
+            let message = "samples are chosen before a scale is measured".to_owned();
+            let help = Some("put `First` and `Subset` before `Scale`".to_owned());
+            return Some(Problem { field: "steps", message, help });
+        }
+        measured |= step.measures();
         if let Some(side) = step.side().filter(|&side| side > LARGEST_SIDE) {
             let message =
                 format!("images can have sides of up to {LARGEST_SIDE} pixels, not {side}");

@@ -57,6 +57,7 @@ impl Dsprites {
                 let archive = format!("{NAME}.npz");
                 let source = match files.find(&[&archive]) {
                     Ok(file) => npz::open(file)?,
+                    Err(error @ DataError::Unfit(_)) => return Err(error),
                     Err(_) => hdf5::open(files.find(&[&format!("{NAME}.hdf5"), &archive])?)?,
                 };
                 Ok(Samples::Images(source))
