@@ -169,6 +169,18 @@ fn files_have_a_purpose_and_a_measure() {
     }
 }
 
+/// Returns the mistakes of stages that stand alone: what they refer to is elsewhere.
+fn mistakes(name: &str, stages: &str) -> Vec<Diagnostic> {
+    let axes = r#"{"model": {"pcae": 1}, "seed": [0]}"#;
+    let pipeline = format!(r#"Pipeline(name: "p", axes: {axes}, stages: {{ {stages} }})"#);
+    let found = Plan::<AnyStage>::load(&Source::new(name, pipeline), None).err();
+    let elsewhere = |mistake: &Diagnostic| {
+        mistake.message.starts_with("no stage is named")
+            || mistake.message.starts_with("there is no file")
+    };
+    found.unwrap_or_default().into_iter().filter(|mistake| !elsewhere(mistake)).collect()
+}
+
 #[test]
 fn every_example_in_a_stage_is_valid() {
     let mut count = 0;
@@ -178,31 +190,24 @@ fn every_example_in_a_stage_is_valid() {
         let Some((_, rest)) = docs.split_once("```ron") else {
             continue;
         };
-        let example = rest.split("```").next().unwrap();
-        let pipeline = format!(
-            r#"Pipeline(name: "p", axes: {{"model": {{"pcae": 1}}, "seed": [0]}}, stages: {{ {example} }})"#
-        );
-        let source = Source::new(name.as_str(), pipeline);
-        // An example stands alone: what it refers to is elsewhere.
-        let elsewhere = |mistake: &Diagnostic| {
-            mistake.message.starts_with("no stage is named")
-                || mistake.message.starts_with("there is no file")
-        };
-        if let Err(mistakes) = Plan::<AnyStage>::load(&source, None) {
-            let wrong: Vec<_> = mistakes.iter().filter(|mistake| !elsewhere(mistake)).collect();
-            assert!(wrong.is_empty(), "{name}: {wrong:?}");
-        }
+        let wrong = mistakes(&name, rest.split("```").next().unwrap());
+        assert!(wrong.is_empty(), "{name}: {wrong:?}");
         count += 1;
     }
     assert!(count >= 11, "only {count} examples were found");
 }
 
 #[test]
-fn the_pipeline_in_the_readme_has_no_mistakes() {
+fn the_pipelines_in_the_readme_have_no_mistakes() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let example = readme.split("```ron\n").nth(1).unwrap().split("```").next().unwrap();
-    assert!(example.starts_with("Pipeline("), "{example}");
-    Plan::<AnyStage>::load(&Source::new("README.md", example), None).unwrap();
+    let mut examples = readme.split("```ron\n").skip(1).map(|rest| rest.split("```").next());
+    let whole = examples.next().flatten().unwrap();
+    assert!(whole.starts_with("Pipeline("), "{whole}");
+    Plan::<AnyStage>::load(&Source::new("README.md", whole), None).unwrap();
+    for stages in examples.flatten() {
+        let wrong = mistakes("README.md", stages);
+        assert!(wrong.is_empty(), "{stages}: {wrong:?}");
+    }
 }
 
 #[test]
