@@ -50,7 +50,7 @@ pub use resize::Filter;
 pub use rows::{Choice, Division};
 pub use shapes3d::{Shape, Shapes3d, Shapes3dFactors};
 pub use source::{Broken, Catalog, ImageSource, Samples};
-pub use steps::{Scale, Step};
+pub use steps::{Scale, Step, step_problem};
 pub use tables::TableFile;
 pub use vectors::Vectors;
 

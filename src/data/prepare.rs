@@ -10,7 +10,9 @@ use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 use super::images::unit;
 use super::rows::{self, Choice, Division};
 use super::steps::{self, PixelSteps, Step};
-use super::{Annotations, Catalog, DataError, ImageShape, ImageSource, Samples, Split, Vectors};
+use super::{
+    Annotations, Catalog, Content, DataError, ImageShape, ImageSource, Samples, Split, Vectors,
+};
 use crate::numerics::Points;
 
 /// Bytes of finished images that are held at a time.
@@ -19,12 +21,12 @@ const MOST_FINISHED: usize = 64 << 20;
 /// What is to be done with a source.
 #[derive(Clone, Copy)]
 pub struct Recipe<'a> {
-    /// Which samples, by factor or class.
-    pub select: &'a BTreeMap<String, Choice>,
-    /// Which part of them; all if left out.
+    /// Which part of the set; all of it if left out.
     pub split: Option<Split>,
     /// How the parts are made.
     pub division: Option<&'a Division>,
+    /// Which samples of that, by factor or class.
+    pub select: &'a BTreeMap<String, Choice>,
     /// What is done to the samples.
     pub steps: &'a [Step],
     /// What happens to images that can't be decoded.
@@ -42,7 +44,17 @@ pub enum BrokenPolicy {
     Skip,
 }
 
-/// Keeps finished pixels in memory.
+/// Takes finished images in order.
+pub trait ImageSink {
+    /// Is told the shape of all images and how many there may be, once, before the first.
+    fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError>;
+
+    /// Takes the pixels of one or more images.
+    fn push(&mut self, pixels: &[u8]) -> Result<(), DataError>;
+}
+
+/// Keeps finished pixels in memory, for tests.
+#[cfg(test)]
 impl ImageSink for Vec<u8> {
     fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError> {
         self.reserve_exact(shape.pixels() * most);
@@ -53,15 +65,6 @@ impl ImageSink for Vec<u8> {
         self.extend_from_slice(pixels);
         Ok(())
     }
-}
-
-/// Takes finished images in order.
-pub trait ImageSink {
-    /// Is told the shape of all images and how many there may be, once, before the first.
-    fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError>;
-
-    /// Takes the pixels of one or more images.
-    fn push(&mut self, pixels: &[u8]) -> Result<(), DataError>;
 }
 
 /// What came out.
@@ -98,6 +101,13 @@ pub fn prepare(
     sink: &mut dyn ImageSink,
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Prepared, DataError> {
+    let content = match &samples {
+        Samples::Images(_) => Content::Images,
+        Samples::Vectors(..) => Content::Vectors,
+    };
+    if let Some(problem) = steps::step_problem(content, recipe.steps) {
+        return Err(DataError::Unfit(problem));
+    }
     match samples {
         Samples::Images(mut source) if steps::flatten(recipe.steps) => {
             let mut points = PointSink::default();
@@ -242,12 +252,13 @@ fn scaled<'a>(
                 points = scaling.apply(points)?;
                 like = like.map(|like| scaling.apply(like)).transpose()?;
             }
-            Step::First(_) | Step::Subset { .. } | Step::Flatten => {}
-            Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } => {
-                return Err(DataError::Unfit(
-                    "`Crop`, `Pad` and `Resize` are for images, and these are vectors".to_owned(),
-                ));
-            }
+            // None of these changes vectors; pixel steps were done before, or refused.
+            Step::First(_)
+            | Step::Subset { .. }
+            | Step::Crop(_)
+            | Step::Pad(_)
+            | Step::Resize { .. }
+            | Step::Flatten => {}
         }
     }
     Ok(points)

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::resize::{self, Filter};
-use super::{DataError, ImageShape, rows};
+use super::{Content, DataError, ImageShape, LARGEST_SIDE, rows};
 use crate::numerics::units::PositiveF64;
 use crate::numerics::{Points, Seed};
 
@@ -81,6 +81,41 @@ impl Step {
     }
 }
 
+/// Returns why steps can't be done one after the other to samples of this content.
+pub fn step_problem(mut content: Content, steps: &[Step]) -> Option<String> {
+    let mut measured = false;
+    for step in steps {
+        if let Some(side) = step.side().filter(|&side| side > LARGEST_SIDE) {
+            return Some(format!(
+                "images can have sides of up to {LARGEST_SIDE} pixels, not {side}"
+            ));
+        }
+        let problem = match (step, content) {
+            (Step::First(_) | Step::Subset { .. }, _) if measured => {
+                "samples are chosen before a scale is measured: put `First` and `Subset` before \
+                 `Scale`"
+            }
+            (
+                Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } | Step::Flatten,
+                Content::Vectors,
+            ) => "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
+            (Step::Scale(_), Content::Images) => {
+                "images are bytes between 0 and 255: `Flatten` them before `Scale`"
+            }
+            (Step::Flatten, Content::Images) => {
+                content = Content::Vectors;
+                continue;
+            }
+            _ => {
+                measured |= step.measures();
+                continue;
+            }
+        };
+        return Some(problem.to_owned());
+    }
+    None
+}
+
 /// Returns whether these steps make vectors of images.
 pub(super) fn flatten(steps: &[Step]) -> bool {
     steps.contains(&Step::Flatten)
@@ -109,13 +144,7 @@ impl<'a> PixelSteps<'a> {
                     (square(size), size.get() >= shape.height && size.get() >= shape.width)
                 }
                 Step::Resize { size, .. } => (square(size), true),
-                Step::Flatten => break,
-                Step::Scale(_) => {
-                    return Err(DataError::Unfit(
-                        "images are bytes between 0 and 255: `Flatten` them before `Scale`"
-                            .to_owned(),
-                    ));
-                }
+                Step::Flatten | Step::Scale(_) => break,
             };
             if !fits {
                 return Err(DataError::Unfit(format!(
@@ -232,7 +261,7 @@ mod tests {
         assert_eq!(told("[Crop(32)]"), "images of 28 x 28 pixels can't be made 32 x 32 by `Crop`");
         assert_eq!(told("[Pad(20)]"), "images of 28 x 28 pixels can't be made 20 x 20 by `Pad`");
         assert_eq!(
-            told("[Scale(Standard)]"),
+            step_problem(Content::Images, &steps("[Scale(Standard)]")).unwrap(),
             "images are bytes between 0 and 255: `Flatten` them before `Scale`"
         );
     }

@@ -32,7 +32,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::command::AnyFiles;
-use super::samples::{Sort, step_problems, store};
+use super::samples::{Sort, making_problems, store};
 use crate::data::{Choice, DatasetSpec, Division, Files, Recipe, Split, Step};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::digest::files_in;
@@ -50,10 +50,10 @@ pub struct Dataset {
     /// The file or folder that is read instead.
     #[serde(default, skip_serializing)]
     pub path: Option<String>,
-    /// Which samples, by factor or `class`.
+    /// Which samples of that, by factor or `class`.
     #[serde(default)]
     pub select: BTreeMap<String, Choice>,
-    /// Which part of them; all if left out.
+    /// Which part of the set; all of it if left out.
     #[serde(default)]
     pub split: Option<Split>,
     /// How the parts are made; as published, or 70/15/15, if left out.
@@ -145,14 +145,8 @@ impl Stage for Dataset {
                 "scale in a `Preprocess` stage, with `like` naming the training data",
             ));
         }
-        found.extend(step_problems(self.source.content(), &self.steps));
-        if let Some(message) = self.division.as_ref().and_then(Division::problem) {
-            found.push(Problem { field: "division", message, help: None });
-        }
-        if self.division.is_some() && self.split.is_none() {
-            let message = "a division says how parts are made, but no part is asked for";
-            found.push(problem("division", message, "add `split: Train`, or delete this line"));
-        }
+        let (content, division) = (Some(self.source.content()), self.division.as_ref());
+        found.extend(making_problems(content, &self.steps, self.split, division));
         found
     }
 

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, open_samples};
-use super::samples::{Sort, step_problems, store};
+use super::samples::{Sort, making_problems, store};
 use crate::data::{BrokenPolicy, Choice, Division, Recipe, Split, Step};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
@@ -30,10 +30,10 @@ use crate::numerics::Points;
 pub struct Preprocess {
     /// The samples.
     pub data: StageRef<AnySamples>,
-    /// Which of them, by factor or `class`.
+    /// Which samples of that, by factor or `class`.
     #[serde(default)]
     pub select: BTreeMap<String, Choice>,
-    /// Which part of them, if they are not split yet.
+    /// Which part of the data, if they are not split yet.
     #[serde(default)]
     pub split: Option<Split>,
     /// How the parts are made; as published, or 70/15/15, if left out.
@@ -73,21 +73,12 @@ impl Stage for Preprocess {
         };
         let mut found = Vec::new();
         let taken = inputs.first().and_then(|producers| Sort::of_kind(&producers.first()?.kind));
-        if let Some(sort) = taken {
-            found.extend(step_problems(sort.content, &self.steps));
-            if let (Some(_), Some(split)) = (self.split, sort.split) {
-                let message =
-                    format!("`{}` is the {} part already", self.data.name(), split.name());
-                found.push(problem("split", message, "delete this line, or take unsplit data"));
-            }
+        if let (Some(_), Some(split)) = (self.split, taken.and_then(|sort| sort.split)) {
+            let message = format!("`{}` is the {} part already", self.data.name(), split.name());
+            found.push(problem("split", message, "delete this line, or take unsplit data"));
         }
-        if let Some(message) = self.division.as_ref().and_then(Division::problem) {
-            found.push(Problem { field: "division", message, help: None });
-        }
-        if self.division.is_some() && self.split.is_none() {
-            let message = "a division says how parts are made, but no part is asked for".to_owned();
-            found.push(problem("division", message, "add `split: Train`, or delete this line"));
-        }
+        let (content, division) = (taken.map(|sort| sort.content), self.division.as_ref());
+        found.extend(making_problems(content, &self.steps, self.split, division));
         let is_held_out = |split| matches!(split, Some(Split::Validation | Split::Test));
         let measures = self.steps.iter().any(Step::measures);
         let made = self.split.or(taken.and_then(|sort| sort.split));

@@ -3,7 +3,7 @@
 use super::artifacts::{ImageFile, Known, images_kind, vectors_kind, write_vectors};
 use super::counter;
 use crate::data::{
-    Annotations, Content, LARGEST_SIDE, Prepared, Recipe, Samples, Split, Step, prepare,
+    Annotations, Content, Division, Prepared, Recipe, Samples, Split, Step, prepare, step_problem,
 };
 use crate::engine::artifact::ArtifactKind;
 use crate::engine::context::{RunContext, StageError};
@@ -43,40 +43,29 @@ impl Sort {
     }
 }
 
-/// Returns steps that can't be done to samples of this content.
-pub(super) fn step_problems(content: Content, steps: &[Step]) -> Option<Problem> {
-    let mut content = content;
-    let mut measured = false;
-    for step in steps {
-        if measured && matches!(step, Step::First(_) | Step::Subset { .. }) {
-            let message = "samples are chosen before a scale is measured".to_owned();
-            let help = Some("put `First` and `Subset` before `Scale`".to_owned());
-            return Some(Problem { field: "steps", message, help });
-        }
-        measured |= step.measures();
-        if let Some(side) = step.side().filter(|&side| side > LARGEST_SIDE) {
-            let message =
-                format!("images can have sides of up to {LARGEST_SIDE} pixels, not {side}");
-            return Some(Problem { field: "steps", message, help: None });
-        }
-        let message = match (step, content) {
-            (
-                Step::Crop(_) | Step::Pad(_) | Step::Resize { .. } | Step::Flatten,
-                Content::Vectors,
-            ) => "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
-            (Step::Scale(_), Content::Images) => {
-                "images are bytes between 0 and 255: `Flatten` them before `Scale`"
-            }
-            _ => {
-                if *step == Step::Flatten {
-                    content = Content::Vectors;
-                }
-                continue;
-            }
-        };
-        return Some(Problem { field: "steps", message: message.to_owned(), help: None });
+/// Returns steps and divisions that can't hold, whatever the samples are.
+pub(super) fn making_problems(
+    content: Option<Content>,
+    steps: &[Step],
+    split: Option<Split>,
+    division: Option<&Division>,
+) -> Vec<Problem> {
+    let plain = |field, message| Problem { field, message, help: None };
+    let mut found = Vec::new();
+    if let Some(message) = content.and_then(|content| step_problem(content, steps)) {
+        found.push(plain("steps", message));
     }
-    None
+    if let Some(message) = division.and_then(Division::problem) {
+        found.push(plain("division", message));
+    }
+    if division.is_some() && split.is_none() {
+        found.push(Problem {
+            field: "division",
+            message: "a division says how parts are made, but no part is asked for".to_owned(),
+            help: Some("add `split: Train`, or delete this line".to_owned()),
+        });
+    }
+    found
 }
 
 /// Makes samples and leaves them as the stage's artifact.

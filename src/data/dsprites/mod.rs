@@ -57,8 +57,10 @@ impl Dsprites {
                 let archive = format!("{NAME}.npz");
                 let source = match files.find(&[&archive]) {
                     Ok(file) => npz::open(file)?,
-                    Err(error @ DataError::Unfit(_)) => return Err(error),
-                    Err(_) => hdf5::open(files.find(&[&format!("{NAME}.hdf5"), &archive])?)?,
+                    Err(DataError::Missing { .. }) => {
+                        hdf5::open(files.find(&[&format!("{NAME}.hdf5"), &archive])?)?
+                    }
+                    Err(error) => return Err(error),
                 };
                 Ok(Samples::Images(source))
             }

@@ -2,23 +2,19 @@
 
 use super::arrays::{read_array, write_array};
 use super::images::{self, PIXELS};
+use super::vectors::SAMPLES;
 use crate::engine::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::numerics::Points;
 
 impl Artifact for Points {
-    const KINDS: &'static [ArtifactKind] = &[
-        "points",
-        "images",
-        "train-images",
-        "validation-images",
-        "test-images",
-        "vectors",
-        "train-vectors",
-        "validation-vectors",
-        "test-vectors",
-    ];
+    const KINDS: &'static [ArtifactKind] = &{
+        let mut kinds = ["points"; SAMPLES.len() + 1];
+        let (_, samples) = kinds.split_at_mut(1);
+        samples.copy_from_slice(&SAMPLES);
+        kinds
+    };
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
         write_array(writer, "points.npy", &[self.rows(), self.width()], self.values())

@@ -46,6 +46,18 @@ fn read_vectors(reader: &ArtifactReader) -> Result<Vectors, ArtifactError> {
     Ok(vectors.with_coordinates(annotations::coordinates(reader)?))
 }
 
+/// Every kind of samples.
+pub(super) const SAMPLES: [ArtifactKind; 8] = [
+    "images",
+    "train-images",
+    "validation-images",
+    "test-images",
+    "vectors",
+    "train-vectors",
+    "validation-vectors",
+    "test-vectors",
+];
+
 /// Images or vectors of any split.
 #[derive(Debug)]
 pub enum AnySamples {
@@ -56,16 +68,7 @@ pub enum AnySamples {
 }
 
 impl Artifact for AnySamples {
-    const KINDS: &'static [ArtifactKind] = &[
-        "images",
-        "train-images",
-        "validation-images",
-        "test-images",
-        "vectors",
-        "train-vectors",
-        "validation-vectors",
-        "test-vectors",
-    ];
+    const KINDS: &'static [ArtifactKind] = &SAMPLES;
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
         match self {
