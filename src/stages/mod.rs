@@ -25,7 +25,7 @@ use crate::engine::context::RunContext;
 use crate::engine::events::Progress;
 use crate::engine::stage::{Stage, StageSet};
 
-pub use artifacts::{AnyImages, AnySamples, TrainImages};
+pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples};
 pub use command::{AnyFiles, Command};
 pub use dataset::Dataset;
 pub use download::Download;

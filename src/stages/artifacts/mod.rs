@@ -14,7 +14,7 @@ mod vectors;
 pub(super) use annotations::Known;
 pub use images::{AnyImages, TrainImages};
 pub(super) use images::{ImageFile, images_kind};
-pub use vectors::AnySamples;
+pub use vectors::{AnySamples, TrainSamples};
 pub(super) use vectors::{open_samples, vectors_kind, write_vectors};
 
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};

@@ -3,7 +3,7 @@
 
 use super::annotations::{self, Known};
 use super::images::{self, PIXELS, StoredImages};
-use crate::data::{Images, Samples, Split, Vectors};
+use crate::data::{SampleSet, Samples, Split, Vectors};
 use crate::engine::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
@@ -60,28 +60,47 @@ pub(super) const SAMPLES: [ArtifactKind; 8] = [
 
 /// Images or vectors of any split.
 #[derive(Debug)]
-pub enum AnySamples {
-    /// Images.
-    Images(Images),
-    /// Vectors.
-    Vectors(Vectors),
-}
+pub struct AnySamples(pub SampleSet);
+
+/// Images or vectors that a model may learn from.
+#[derive(Debug)]
+pub struct TrainSamples(pub SampleSet);
 
 impl Artifact for AnySamples {
     const KINDS: &'static [ArtifactKind] = &SAMPLES;
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
-        match self {
-            Self::Images(images) => images::write(images, writer),
-            Self::Vectors(vectors) => write_vectors(writer, vectors, None, &[]),
-        }
+        write_samples(&self.0, writer)
     }
 
     fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
-        if reader.files().contains_key(PIXELS) {
-            images::read(reader).map(Self::Images)
-        } else {
-            read_vectors(reader).map(Self::Vectors)
-        }
+        read_samples(reader).map(Self)
+    }
+}
+
+impl Artifact for TrainSamples {
+    const KINDS: &'static [ArtifactKind] = &["train-images", "train-vectors"];
+
+    fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
+        write_samples(&self.0, writer)
+    }
+
+    fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
+        read_samples(reader).map(Self)
+    }
+}
+
+fn write_samples(samples: &SampleSet, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
+    match samples {
+        SampleSet::Images(images) => images::write(images, writer),
+        SampleSet::Vectors(vectors) => write_vectors(writer, vectors, None, &[]),
+    }
+}
+
+fn read_samples(reader: &ArtifactReader) -> Result<SampleSet, ArtifactError> {
+    if reader.files().contains_key(PIXELS) {
+        images::read(reader).map(SampleSet::Images)
+    } else {
+        read_vectors(reader).map(SampleSet::Vectors)
     }
 }
