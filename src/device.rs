@@ -1,13 +1,14 @@
 //! Device names and the tensor devices they stand for; the only file that names a backend.
 //!
-//! `cpu` is burn's pure-Rust backend and always there. The `tch` names run on libtorch and exist
-//! only in a build with the cargo feature `tch`. A device's *family* goes into cache keys, since
-//! two backends round differently; its index does not.
+//! `flex` is burn's pure-Rust backend and always there; the others exist only in a build with
+//! their cargo feature, and on a machine that has them. A device's *family* goes into cache keys,
+//! since two backends round differently; its index does not.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::str::FromStr;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -19,44 +20,70 @@ const BURN: &str = "burn-0.22.1";
 pub enum DeviceError {
     /// No device has this name.
     #[error(
-        "no device is named `{name}`; known devices are `cpu`, `tch`, `tch:cpu` and `tch:cuda:N`"
+        "no device is named `{name}`; there are `flex`, `libtorch`, `libtorch-cuda:N`, `cuda:N` \
+         and `wgpu`"
     )]
     Unknown {
         /// The name as the user wrote it.
         name: String,
     },
     /// The device exists, but not in this build.
-    #[error("device `{name}` is not in this build; rebuild with `--features tch`")]
+    #[error(
+        "device `{name}` is not in this build, which has {}; build with `--features {feature}`",
+        built_in()
+    )]
     NotBuilt {
-        /// The name as the user wrote it.
-        name: String,
+        /// The device.
+        name: DeviceName,
+        /// The cargo feature that brings it.
+        feature: &'static str,
+    },
+    /// The device is in this build, but not in this machine.
+    #[error("device `{name}` can't be used on this machine ({reason}); `flex` always can")]
+    NotThere {
+        /// The device.
+        name: DeviceName,
+        /// What the backend says.
+        reason: String,
     },
 }
 
 /// A device a user may ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
-    /// `cpu`: burn's pure-Rust backend.
+    /// `flex`: burn's pure-Rust backend, on the processor.
     #[default]
-    Cpu,
-    /// `tch` or `tch:cpu`: libtorch on the processor.
-    TorchCpu,
-    /// `tch:cuda:N`: libtorch on the GPU with index N.
-    TorchCuda(usize),
+    Flex,
+    /// `libtorch`: libtorch on the processor.
+    LibTorch,
+    /// `libtorch-cuda:N`: libtorch on the NVIDIA GPU with index N.
+    LibTorchCuda(usize),
+    /// `cuda:N`: burn's own CUDA backend on the NVIDIA GPU with index N.
+    Cuda(usize),
+    /// `wgpu`: the best GPU that Vulkan, Metal or DirectX reach.
+    Wgpu,
+}
+
+impl DeviceName {
+    /// Returns whether the device is the processor, whose cores may train side by side.
+    pub const fn is_processor(self) -> bool {
+        matches!(self, Self::Flex | Self::LibTorch)
+    }
 }
 
 impl FromStr for DeviceName {
     type Err = DeviceError;
 
     fn from_str(name: &str) -> Result<Self, DeviceError> {
-        let unknown = || DeviceError::Unknown { name: name.to_owned() };
+        let numbered = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
         match name {
-            "cpu" => Ok(Self::Cpu),
-            "tch" | "tch:cpu" => Ok(Self::TorchCpu),
-            _ => {
-                let index = name.strip_prefix("tch:cuda:").ok_or_else(unknown)?;
-                index.parse().map(Self::TorchCuda).map_err(|_| unknown())
-            }
+            "flex" => Ok(Self::Flex),
+            "libtorch" => Ok(Self::LibTorch),
+            "wgpu" => Ok(Self::Wgpu),
+            _ => numbered("libtorch-cuda:")
+                .map(Self::LibTorchCuda)
+                .or_else(|| numbered("cuda:").map(Self::Cuda))
+                .ok_or_else(|| DeviceError::Unknown { name: name.to_owned() }),
         }
     }
 }
@@ -64,9 +91,11 @@ impl FromStr for DeviceName {
 impl fmt::Display for DeviceName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cpu => formatter.write_str("cpu"),
-            Self::TorchCpu => formatter.write_str("tch:cpu"),
-            Self::TorchCuda(index) => write!(formatter, "tch:cuda:{index}"),
+            Self::Flex => formatter.write_str("flex"),
+            Self::LibTorch => formatter.write_str("libtorch"),
+            Self::LibTorchCuda(index) => write!(formatter, "libtorch-cuda:{index}"),
+            Self::Cuda(index) => write!(formatter, "cuda:{index}"),
+            Self::Wgpu => formatter.write_str("wgpu"),
         }
     }
 }
@@ -87,8 +116,10 @@ impl<'de> Deserialize<'de> for DeviceName {
 /// Opens a device for inference.
 pub fn open(name: DeviceName) -> Result<Device, DeviceError> {
     match name {
-        DeviceName::Cpu => Ok(Device::flex()),
-        DeviceName::TorchCpu | DeviceName::TorchCuda(_) => open_torch(name),
+        DeviceName::Flex => Ok(Device::flex()),
+        DeviceName::LibTorch | DeviceName::LibTorchCuda(_) => open_libtorch(name),
+        DeviceName::Cuda(index) => open_cuda(name, index),
+        DeviceName::Wgpu => open_wgpu(name),
     }
 }
 
@@ -97,28 +128,95 @@ pub fn open_for_training(name: DeviceName) -> Result<Device, DeviceError> {
     Ok(open(name)?.autodiff())
 }
 
+/// Opens a device and computes something on it: backends look for their hardware only then.
+pub fn probe(name: DeviceName) -> Result<Device, DeviceError> {
+    let device = open(name)?;
+    if name == DeviceName::Flex {
+        return Ok(device);
+    }
+    // A backend without its hardware panics; the message is told below, once.
+    let hook = take_hook();
+    set_hook(Box::new(|_| ()));
+    let sum = catch_unwind(AssertUnwindSafe(|| {
+        Tensor::<1>::ones([2], &device).sum().into_scalar::<f32>()
+    }));
+    set_hook(hook);
+    match sum {
+        Ok(_) => Ok(device),
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            let reason = said.and_then(|text| text.lines().next()).unwrap_or("no reason given");
+            Err(DeviceError::NotThere { name, reason: reason.to_owned() })
+        }
+    }
+}
+
 /// Returns the part of a device's name that changes results, such as `burn-0.22.1/flex`.
 pub fn family(name: DeviceName) -> String {
     let backend = match name {
-        DeviceName::Cpu => "flex",
-        DeviceName::TorchCpu => "tch",
-        DeviceName::TorchCuda(_) => "tch-cuda",
+        DeviceName::Flex => "flex",
+        DeviceName::LibTorch => "libtorch",
+        DeviceName::LibTorchCuda(_) => "libtorch-cuda",
+        DeviceName::Cuda(_) => "cuda",
+        DeviceName::Wgpu => "wgpu",
     };
     format!("{BURN}/{backend}")
 }
 
+/// Lists the devices of this build.
+fn built_in() -> String {
+    let mut names = vec!["`flex`"];
+    if cfg!(feature = "tch") {
+        names.extend(["`libtorch`", "`libtorch-cuda:N`"]);
+    }
+    if cfg!(feature = "cuda") {
+        names.push("`cuda:N`");
+    }
+    if cfg!(feature = "wgpu") {
+        names.push("`wgpu`");
+    }
+    names.join(", ")
+}
+
 #[cfg(feature = "tch")]
 #[expect(deprecated, reason = "libtorch has no successor in burn that reads CUDA without cubecl")]
-fn open_torch(name: DeviceName) -> Result<Device, DeviceError> {
+fn open_libtorch(name: DeviceName) -> Result<Device, DeviceError> {
     Ok(match name {
-        DeviceName::TorchCuda(index) => Device::libtorch_cuda(index),
-        DeviceName::Cpu | DeviceName::TorchCpu => Device::libtorch(),
+        DeviceName::LibTorchCuda(index) => Device::libtorch_cuda(index),
+        _ => Device::libtorch(),
     })
 }
 
 #[cfg(not(feature = "tch"))]
-fn open_torch(name: DeviceName) -> Result<Device, DeviceError> {
-    Err(DeviceError::NotBuilt { name: name.to_string() })
+fn open_libtorch(name: DeviceName) -> Result<Device, DeviceError> {
+    Err(DeviceError::NotBuilt { name, feature: "tch" })
+}
+
+#[cfg(feature = "cuda")]
+fn open_cuda(_name: DeviceName, index: usize) -> Result<Device, DeviceError> {
+    Ok(Device::cuda(index))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(name: DeviceName, _index: usize) -> Result<Device, DeviceError> {
+    Err(DeviceError::NotBuilt { name, feature: "cuda" })
+}
+
+#[cfg(feature = "wgpu")]
+fn open_wgpu(_name: DeviceName) -> Result<Device, DeviceError> {
+    Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice))
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn open_wgpu(name: DeviceName) -> Result<Device, DeviceError> {
+    Err(DeviceError::NotBuilt { name, feature: "wgpu" })
+}
+
+/// Returns the device that tests run on: that of `PCAE_TEST_DEVICE`, or `flex`.
+#[cfg(test)]
+pub(crate) fn test_device() -> DeviceName {
+    std::env::var("PCAE_TEST_DEVICE").map_or(DeviceName::Flex, |name| name.parse().unwrap())
 }
 
 #[cfg(test)]
@@ -127,39 +225,51 @@ mod tests {
 
     #[test]
     fn every_name_is_read_back_as_it_is_shown() {
-        for name in ["cpu", "tch:cpu", "tch:cuda:0", "tch:cuda:11"] {
+        for name in ["flex", "libtorch", "libtorch-cuda:0", "cuda:11", "wgpu"] {
             assert_eq!(name.parse::<DeviceName>().unwrap().to_string(), name);
         }
-        assert_eq!("tch".parse(), Ok(DeviceName::TorchCpu));
     }
 
     #[test]
     fn an_unknown_name_lists_the_valid_ones() {
-        for name in ["gpu", "tch:cuda:", "tch:cuda:x", ""] {
+        for name in ["gpu", "cuda", "libtorch-cuda:x", ""] {
             let error = name.parse::<DeviceName>().unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "no device is named `{name}`; known devices are `cpu`, `tch`, `tch:cpu` and `tch:cuda:N`"
+                    "no device is named `{name}`; there are `flex`, `libtorch`, \
+                     `libtorch-cuda:N`, `cuda:N` and `wgpu`"
                 )
             );
         }
     }
 
-    #[cfg(not(feature = "tch"))]
+    #[cfg(not(any(feature = "tch", feature = "cuda", feature = "wgpu")))]
     #[test]
-    fn a_torch_name_without_the_feature_says_how_to_rebuild() {
-        let error = open(DeviceName::TorchCuda(0)).unwrap_err();
+    fn a_device_of_another_build_says_which_are_here_and_how_to_get_it() {
+        let message = |name: &str| open(name.parse().unwrap()).unwrap_err().to_string();
         assert_eq!(
-            error.to_string(),
-            "device `tch:cuda:0` is not in this build; rebuild with `--features tch`"
+            message("libtorch-cuda:0"),
+            "device `libtorch-cuda:0` is not in this build, which has `flex`; \
+             build with `--features tch`"
         );
+        assert!(message("cuda:1").ends_with("build with `--features cuda`"));
+        assert!(message("wgpu").ends_with("build with `--features wgpu`"));
+    }
+
+    #[cfg(feature = "tch")]
+    #[test]
+    fn a_device_that_the_machine_lacks_is_told_from_one_that_computes() {
+        assert!(probe(DeviceName::LibTorch).is_ok());
+        // No machine has a thousand GPUs.
+        let error = probe(DeviceName::LibTorchCuda(1000)).unwrap_err();
+        assert!(error.to_string().starts_with("device `libtorch-cuda:1000` can't be used"));
     }
 
     #[test]
     fn only_a_training_device_records_gradients() {
-        assert!(!open(DeviceName::Cpu).unwrap().is_autodiff());
-        assert!(open_for_training(DeviceName::Cpu).unwrap().is_autodiff());
-        assert_eq!(family(DeviceName::Cpu), "burn-0.22.1/flex");
+        assert!(!open(DeviceName::Flex).unwrap().is_autodiff());
+        assert!(open_for_training(DeviceName::Flex).unwrap().is_autodiff());
+        assert_eq!(family(DeviceName::Flex), "burn-0.22.1/flex");
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Common {
     #[arg(long, global = true)]
     pub offline: bool,
     /// Compute models on this device (see `pcae-run doctor`)
-    #[arg(long, global = true, value_name = "NAME", default_value = "cpu")]
+    #[arg(long, global = true, value_name = "NAME", default_value = "flex")]
     pub device: DeviceName,
     /// Run this many stages side by side [default: processor cores]
     #[arg(short, long, global = true, value_name = "N", value_parser = at_least_one)]

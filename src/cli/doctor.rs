@@ -130,6 +130,6 @@ fn index(common: &Common) -> Finding {
 }
 
 fn compute_device(common: &Common) -> Finding {
-    device::open(common.device).map_err(said)?;
+    device::probe(common.device).map_err(said)?;
     Ok(format!("{} ({})", common.device, device::family(common.device)))
 }

@@ -150,17 +150,21 @@ impl DatasetSpec {
 
     /// Returns settings that can't hold, one line each.
     pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         let side = match self {
             Self::Manifold(manifold) => return manifold.problems(),
-            Self::Dsprites(Dsprites::Render(rendering)) => Some(rendering.size),
+            Self::Dsprites(Dsprites::Render(rendering)) => {
+                problems = rendering.factors.problems();
+                Some(rendering.size)
+            }
             Self::Shapes3d(Shapes3d::Render { size, .. }) => Some(*size),
             Self::ImageFolder(folder) => folder.size,
             _ => None,
         };
         let too_large = side.filter(|side| side.get() > LARGEST_SIDE);
-        too_large
-            .map(|side| format!("images can have sides of up to {LARGEST_SIDE} pixels, not {side}"))
-            .into_iter()
-            .collect()
+        problems.extend(too_large.map(|side| {
+            format!("images can have sides of up to {LARGEST_SIDE} pixels, not {side}")
+        }));
+        problems
     }
 }

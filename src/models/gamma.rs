@@ -54,10 +54,10 @@ pub fn initial_weights(latent: usize) -> Vec<f64> {
     (1..=latent).map(|i| 1.9 * i as f64 / latent as f64).collect()
 }
 
-/// Returns the weights that follow from the variances, or `None` if these say nothing.
+/// Returns j and the weights that follow from the variances, or `None` if these say nothing.
 ///
 /// Variances that add up to zero, or not to a finite number, leave the weights as they are.
-pub fn updated_weights(variances: &[f64], threshold: Fraction) -> Option<Vec<f64>> {
+pub fn updated_weights(variances: &[f64], threshold: Fraction) -> Option<(usize, Vec<f64>)> {
     let total: f64 = variances.iter().sum();
     if !total.is_finite() || total <= 0.0 {
         return None;
@@ -69,7 +69,7 @@ pub fn updated_weights(variances: &[f64], threshold: Fraction) -> Option<Vec<f64
         std::cmp::Ordering::Equal => 1.0,
         std::cmp::Ordering::Greater => 1.0 + 0.5 * (i - j) as f64 / (p - j) as f64,
     };
-    Some((1..=p).map(weight).collect())
+    Some((j, (1..=p).map(weight).collect()))
 }
 
 /// Returns the 1-based first coordinate at which the cumulative variance exceeds `limit`, or
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn update(variances: &[f64], threshold: f64) -> Option<Vec<f64>> {
-        updated_weights(variances, Fraction::new(threshold).unwrap())
+        updated_weights(variances, Fraction::new(threshold).unwrap()).map(|(_, weights)| weights)
     }
 
     #[test]

@@ -1,92 +1,256 @@
-//! The PyTorch run in tests/reference/pcae_loss.json, for tests here and in `training`.
+//! Every model and loss term against PyTorch: codes, outputs, losses, gradients, statistics.
+//!
+//! The numbers are in tests/reference/models.json; tests of `training` use them too.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
 
-use super::blocks::NetworkSpec;
-use super::{Batch, GammaSpec, Objective, Pcae, PcaeSpec, Start, WeightArray, Weights};
-use crate::data::ImageShape;
-use crate::numerics::Seed;
-use crate::numerics::units::NonNegativeF64;
+use super::{
+    Ae, ArdVae, Autoencoder, Batch, Hae, Irmae, Lesson, ModelSpec, PcaAe, Pcae, Start, Vae,
+    WeightArray, Weights,
+};
+use crate::data::SampleForm;
+use crate::device::{open_for_training, test_device};
+use crate::numerics::{Points, Seed};
 
-#[derive(Deserialize)]
-pub(crate) struct Array {
+/// Relative to the largest entry of an array.
+const TOLERANCE: f32 = 1e-4;
+
+#[derive(Clone, Deserialize)]
+struct Array {
     shape: Vec<usize>,
     values: Vec<f32>,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Reference {
+#[derive(Clone, Deserialize)]
+pub(crate) struct Case {
+    name: String,
+    model: String,
+    form: SampleForm,
     batch: usize,
-    channels: usize,
-    side: usize,
-    latent: usize,
-    widths: Vec<usize>,
-    beta: f64,
-    pub(crate) rate: f64,
-    pub(crate) steps: usize,
+    inputs: Vec<f32>,
+    squared_distances: Option<Vec<f32>>,
+    noise: Option<Vec<f32>>,
+    earlier: Option<Vec<f32>>,
+    memory: Option<Vec<f64>>,
     weights: BTreeMap<String, Array>,
-    images: Vec<f32>,
-    distances: Vec<f32>,
-    pub(crate) codes: Vec<f64>,
-    pub(crate) losses: BTreeMap<String, f64>,
-    pub(crate) gradients: BTreeMap<String, Array>,
-    pub(crate) weights_after_steps: BTreeMap<String, Array>,
+    codes: Vec<f32>,
+    outputs: Vec<f32>,
+    losses: BTreeMap<String, f64>,
+    gradients: BTreeMap<String, Array>,
+    #[serde(default)]
+    weights_after_steps: BTreeMap<String, Array>,
+    #[serde(default)]
+    statistics: BTreeMap<String, Array>,
+    #[serde(default)]
+    codes_eval: Vec<f32>,
+    #[serde(default)]
+    outputs_eval: Vec<f32>,
 }
 
-impl Reference {
-    pub(crate) fn load() -> Self {
+/// Returns the options with which pipelines are read.
+pub(crate) fn options() -> ron::Options {
+    ron::Options::default()
+        .with_default_extension(ron::extensions::Extensions::UNWRAP_VARIANT_NEWTYPES)
+        .with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME)
+}
+
+impl Case {
+    fn all() -> Vec<Self> {
+        #[derive(Deserialize)]
+        struct Reference {
+            cases: Vec<Case>,
+        }
         let text =
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/pcae_loss.json"));
-        serde_json::from_str(text).unwrap()
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/models.json"));
+        serde_json::from_str::<Reference>(text).unwrap().cases
     }
 
-    /// Returns the model with PyTorch's weights.
-    pub(crate) fn model(&self, objective: Objective, unit: f64, device: &Device) -> Pcae {
-        let count = |count: &usize| NonZeroUsize::new(*count).unwrap();
-        let spec = PcaeSpec {
-            latent: count(&self.latent),
-            network: NetworkSpec::Conv { channels: self.widths.iter().map(count).collect() },
-            beta: NonNegativeF64::new(self.beta / unit.powi(2)).unwrap(),
-            objective,
-            gamma: GammaSpec::Fixed,
+    pub(crate) fn named(name: &str) -> Self {
+        Self::all().into_iter().find(|case| case.name == name).unwrap()
+    }
+
+    fn spec(&self) -> ModelSpec {
+        options().from_str(&self.model).unwrap()
+    }
+
+    fn device() -> Device {
+        open_for_training(test_device()).unwrap()
+    }
+
+    pub(crate) fn batch(&self) -> Batch {
+        let device = Self::device();
+        let table = |values: &Vec<f32>| {
+            let shape = [self.batch, values.len() / self.batch];
+            Tensor::from_data(TensorData::new(values.clone(), shape), &device)
         };
-        let shape = ImageShape { channels: self.channels, height: self.side, width: self.side };
-        let start = Start { shape, seed: Seed(0), distance_unit: unit, device };
-        let weights = weights(&self.weights);
-        weights.load_into(Pcae::new(&spec, &start).unwrap()).unwrap()
+        Batch {
+            rows: (0..self.batch).collect(),
+            inputs: table(&self.inputs),
+            squared_distances: self.squared_distances.as_ref().map(table),
+            noise: self.noise.as_ref().map(table),
+        }
     }
 
-    pub(crate) fn batch(&self, device: &Device) -> Batch {
-        let images =
-            TensorData::new(self.images.clone(), [self.batch, self.channels, self.side, self.side]);
-        let distances = TensorData::new(self.distances.clone(), [self.batch, self.batch]);
-        Batch {
-            images: Tensor::from_data(images, device),
-            squared_distances: Some(Tensor::<2>::from_data(distances, device).square()),
+    /// Makes a model by its own rules and gives it PyTorch's weights.
+    fn build<M: Autoencoder>(&self, make: impl FnOnce(&Start<'_>) -> M) -> M {
+        let device = Self::device();
+        let start = Start { form: self.form, seed: Seed(0), distance_unit: 1.0, device: &device };
+        let mut model = make(&start);
+        if let (Some(memory), ModelSpec::ArdVae(_)) = (&self.memory, self.spec()) {
+            model.restore_memory(memory.clone()).unwrap();
+        }
+        let mut all = Weights::of(&model);
+        for (name, array) in self.renamed(&self.weights).0 {
+            assert!(all.0.insert(name.clone(), array).is_some(), "{}: no {name}", self.name);
+        }
+        all.load_into(model).unwrap()
+    }
+
+    pub(crate) fn pcae(&self) -> Pcae {
+        let ModelSpec::Pcae(spec) = self.spec() else { panic!("{} is no PCAE", self.name) };
+        self.build(|start| Pcae::new(&spec, start).unwrap())
+    }
+
+    pub(crate) fn hae(&self) -> Hae {
+        let ModelSpec::Hae(spec) = self.spec() else { panic!("{} is no HAE", self.name) };
+        self.build(|start| Hae::new(&spec, start).unwrap())
+    }
+
+    pub(crate) fn weights_after_steps(&self) -> Weights {
+        self.renamed(&self.weights_after_steps)
+    }
+
+    /// Returns arrays under the names that they have in the model.
+    fn renamed(&self, arrays: &BTreeMap<String, Array>) -> Weights {
+        let renamed = |name: &str| match &*self.name {
+            "ard-vae" => format!("vae.{name}"),
+            "pca-ae" => name.replace("encoders.2.norm.", "norms.2."),
+            // Heads belong to the coordinates after the first, which has the trunk's own.
+            "pca-ae-shared" => name
+                .replace("trunk.", "encoders.0.")
+                .replace("heads.2.", "heads.1.")
+                .replace("heads_norm.2.", "norms.2."),
+            _ => name.to_owned(),
+        };
+        let array = |array: &Array| WeightArray {
+            shape: array.shape.clone(),
+            values: array.values.clone(),
+        };
+        Weights(arrays.iter().map(|(name, found)| (renamed(name), array(found))).collect())
+    }
+
+    /// Checks everything; `make` makes the model anew each time, since BatchNorm takes notes.
+    fn check<M: Autoencoder>(&self, make: impl Fn() -> M) {
+        let (name, model) = (&self.name, make());
+        let lesson = model.learn(&self.batch());
+        assert_values(name, "codes", &lesson.codes, &self.codes);
+        let device = Self::device();
+        let output = make().decode(Tensor::from_data(lesson.codes.to_data(), &device));
+        assert_values(name, "outputs", &output, &self.outputs);
+        let terms: BTreeMap<&str, f64> = lesson
+            .terms
+            .iter()
+            .map(|(term, value)| (*term, f64::from(value.clone().into_scalar::<f32>())))
+            .collect();
+        assert_eq!(terms.keys().collect::<Vec<_>>(), self.losses.keys().collect::<Vec<_>>());
+        for (term, expected) in &self.losses {
+            let found = terms[&**term];
+            let close = (found - expected).abs() <= f64::from(TOLERANCE) * expected.abs();
+            assert!(close, "{name}: {term} is {found}, expected {expected}");
+        }
+        assert_close(&slopes(&lesson), &flat(self.renamed(&self.gradients)), TOLERANCE);
+        let after = Weights::of(&model);
+        for (array, expected) in self.renamed(&self.statistics).0 {
+            let found = Weights([(array.clone(), after.0[&array].clone())].into());
+            assert_close(&found, &Weights([(array, expected)].into()), TOLERANCE);
+        }
+        if !self.codes_eval.is_empty() {
+            let model = make().valid();
+            let codes = model.encode(self.batch().inputs.inner());
+            let width = codes.dims()[1];
+            // Only the newest coordinate of a PCA-AE has PyTorch's weights.
+            let first = if self.earlier.is_some() { width - 1 } else { 0 };
+            let expected: Vec<f32> =
+                self.codes_eval.chunks(width).flat_map(|row| &row[first..]).copied().collect();
+            let newest = codes.clone().narrow(1, first, width - first);
+            assert_values(name, "codes in use", &newest, &expected);
+            if first == 0 {
+                assert_values(name, "outputs in use", &model.decode(codes), &self.outputs_eval);
+            }
         }
     }
 }
 
-pub(crate) fn weights(arrays: &BTreeMap<String, Array>) -> Weights {
-    let array =
-        |array: &Array| WeightArray { shape: array.shape.clone(), values: array.values.clone() };
-    Weights(arrays.iter().map(|(name, found)| (name.clone(), array(found))).collect())
+fn assert_values(case: &str, what: &str, found: &Tensor<2>, expected: &[f32]) {
+    let array = |values: Vec<f32>| {
+        let array = WeightArray { shape: vec![values.len()], values };
+        Weights([(format!("{case}: {what}"), array)].into())
+    };
+    let found = array(found.to_data().iter::<f32>().collect());
+    assert_close(&found, &array(expected.to_vec()), TOLERANCE);
 }
 
-/// Asserts that every array agrees within `tolerance` times its largest entry.
+/// Returns the gradients of a lesson as flat arrays.
+pub(crate) fn slopes(lesson: &Lesson) -> Weights {
+    let array = |slope: &Tensor<1>| {
+        let values: Vec<f32> = slope.to_data().iter::<f32>().collect();
+        WeightArray { shape: vec![values.len()], values }
+    };
+    Weights(lesson.slopes.0.iter().map(|(name, slope)| (name.clone(), array(slope))).collect())
+}
+
+fn flat(weights: Weights) -> Weights {
+    let flat = |array: WeightArray| WeightArray { shape: vec![array.values.len()], ..array };
+    Weights(weights.0.into_iter().map(|(name, array)| (name, flat(array))).collect())
+}
+
+/// Asserts that every array agrees within `tolerance` times its largest entry, or a hundredth of
+/// that for the largest of all: a bias before a normalization has no gradient but rounding.
 pub(crate) fn assert_close(found: &Weights, expected: &Weights, tolerance: f32) {
     assert_eq!(found.0.keys().collect::<Vec<_>>(), expected.0.keys().collect::<Vec<_>>());
+    let largest = |array: &WeightArray| {
+        array.values.iter().fold(0.0_f32, |most, value| most.max(value.abs()))
+    };
+    let of_all = expected.0.values().map(largest).fold(0.0, f32::max);
     for (name, expected) in &expected.0 {
         let found = &found.0[name];
         assert_eq!(found.shape, expected.shape, "{name}");
-        let largest = expected.values.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+        let largest = largest(expected).max(1e-2 * of_all);
         for (found, expected) in found.values.iter().zip(&expected.values) {
             let difference = (found - expected).abs();
             assert!(difference <= tolerance * largest, "{name}: {found} against {expected}");
+        }
+    }
+}
+
+#[test]
+fn every_model_and_loss_term_agrees_with_pytorch() {
+    for case in Case::all() {
+        match case.spec() {
+            ModelSpec::Ae(spec) => {
+                case.check(|| case.build(|start| Ae::new(&spec, start).unwrap()));
+            }
+            ModelSpec::ArdVae(spec) => {
+                case.check(|| case.build(|start| ArdVae::new(&spec, start).unwrap()));
+            }
+            ModelSpec::Hae(_) => case.check(|| case.hae()),
+            ModelSpec::Irmae(spec) => {
+                case.check(|| case.build(|start| Irmae::new(&spec, start).unwrap()));
+            }
+            ModelSpec::Pca(_) => panic!("PCA is compared with scikit-learn"),
+            ModelSpec::PcaAe(spec) => case.check(|| {
+                let mut model = case.build(|start| PcaAe::complete(&spec, start).unwrap());
+                let earlier = case.earlier.clone().unwrap();
+                model.take_earlier(Points::from_rows(earlier.len() / case.batch, earlier));
+                model
+            }),
+            ModelSpec::Pcae(_) => case.check(|| case.pcae()),
+            ModelSpec::Vae(spec) => {
+                case.check(|| case.build(|start| Vae::new(&spec, start).unwrap()));
+            }
         }
     }
 }

@@ -177,21 +177,16 @@ impl ModuleMapper for Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{DeviceName, open};
-    use crate::models::Objective;
-    use crate::models::reference::Reference;
+    use crate::models::reference::Case;
 
     fn weights() -> Weights {
-        let device = open(DeviceName::Cpu).unwrap();
-        Weights::of(&Reference::load().model(Objective::Full, 1.0, &device))
+        Weights::of(&Case::named("pcae").pcae())
     }
 
     fn problem(change: impl FnOnce(&mut BTreeMap<String, WeightArray>)) -> String {
-        let device = open(DeviceName::Cpu).unwrap();
         let mut weights = weights();
         change(&mut weights.0);
-        let model = Reference::load().model(Objective::Full, 1.0, &device);
-        weights.load_into(model).unwrap_err().to_string()
+        weights.load_into(Case::named("pcae").pcae()).unwrap_err().to_string()
     }
 
     #[test]

@@ -80,6 +80,11 @@ impl Points {
         self.column_means(|column, value| (value - means[column]).powi(2))
     }
 
+    /// Returns the mean square of each coordinate.
+    pub fn second_moments(&self) -> Vec<f64> {
+        self.column_means(|_, value| value.powi(2))
+    }
+
     fn column_means(&self, term: impl Fn(usize, f64) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.width];
         for row in 0..self.rows {
@@ -99,6 +104,7 @@ mod tests {
     fn variances_are_biased_and_per_coordinate() {
         let points = Points::new(2, 2, vec![1.0, 5.0, 3.0, 5.0]).unwrap();
         assert_eq!(points.variances(), [1.0, 0.0]);
+        assert_eq!(points.second_moments(), [5.0, 25.0]);
         assert_eq!(points.row(1), [3.0, 5.0]);
     }
 

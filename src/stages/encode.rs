@@ -1,4 +1,4 @@
-//! `Encode`: the codes that a trained model gives to images.
+//! `Encode`: the codes that a trained model gives to samples.
 //!
 //! ```ron
 //! "codes-{seed}": Encode(model: "train-{seed}", data: "test-images")
@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::AnyImages;
+use super::artifacts::AnySamples;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
 use crate::training::TrainedModel;
@@ -17,8 +17,8 @@ use crate::training::TrainedModel;
 pub struct Encode {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
-    /// The images to encode.
-    pub data: StageRef<AnyImages>,
+    /// The images or vectors to encode.
+    pub data: StageRef<AnySamples>,
 }
 
 impl Stage for Encode {
@@ -40,12 +40,12 @@ impl Stage for Encode {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let model = context.load(&self.model)?;
-        let images = context.load(&self.data)?.0;
-        let codes = model.encode(&images, context.device().parse()?)?;
+        let samples = context.load(&self.data)?.0;
+        let codes = model.encode(&samples, context.device().parse()?)?;
         context.log(&format!(
-            "{} images of {} became codes of {} coordinates",
-            images.len(),
-            images.shape(),
+            "{} {} became codes of {} coordinates",
+            samples.len(),
+            samples.form(),
             codes.width()
         ));
         context.store(&codes)

@@ -1,4 +1,4 @@
-//! `Score`: how well a trained model does on images.
+//! `Score`: how well a trained model does on samples.
 //!
 //! ```ron
 //! "quality-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Reconstruction)
@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::AnyImages;
-use crate::data::Images;
+use super::artifacts::AnySamples;
+use crate::data::SampleSet;
 use crate::device::DeviceName;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
@@ -17,8 +17,11 @@ use crate::training::{TrainError, TrainedModel};
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricSpec {
-    /// Binary cross-entropy of the reconstruction, summed over pixels, mean over images.
+    /// Loss of the reconstruction, summed over values, mean over samples: binary cross-entropy of
+    /// images, squared error of vectors.
     Reconstruction,
+    /// Squared error of the reconstruction, summed over values, mean over samples.
+    SquaredError,
 }
 
 impl MetricSpec {
@@ -26,6 +29,7 @@ impl MetricSpec {
     const fn values(self) -> &'static [&'static str] {
         match self {
             Self::Reconstruction => &["reconstruction"],
+            Self::SquaredError => &["squared_error"],
         }
     }
 
@@ -33,11 +37,15 @@ impl MetricSpec {
     fn measure(
         self,
         model: &TrainedModel,
-        images: &Images,
+        samples: &SampleSet,
         device: DeviceName,
     ) -> Result<Vec<f64>, TrainError> {
         match self {
-            Self::Reconstruction => Ok(vec![model.reconstruction(images, device)?]),
+            Self::Reconstruction => Ok(vec![model.reconstruction(samples, device)?]),
+            Self::SquaredError => {
+                let kind = crate::models::Reconstruction::SquaredError;
+                Ok(vec![model.reconstruction_as(kind, samples, device)?])
+            }
         }
     }
 }
@@ -48,8 +56,8 @@ impl MetricSpec {
 pub struct Score {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
-    /// The images it is tried on.
-    pub data: StageRef<AnyImages>,
+    /// The images or vectors it is tried on.
+    pub data: StageRef<AnySamples>,
     /// What is measured.
     pub metric: MetricSpec,
 }
@@ -77,11 +85,11 @@ impl Stage for Score {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let model = context.load(&self.model)?;
-        let images = context.load(&self.data)?.0;
-        let numbers = self.metric.measure(&model, &images, context.device().parse()?)?;
+        let samples = context.load(&self.data)?.0;
+        let numbers = self.metric.measure(&model, &samples, context.device().parse()?)?;
         let mut record = Values::new();
         for (name, number) in self.metric.values().iter().zip(numbers) {
-            context.log(&format!("{name} {number:.6} over {} images", images.len()));
+            context.log(&format!("{name} {number:.6} over {} samples", samples.len()));
             record.insert((*name).to_owned(), RecordValue::Number(number));
         }
         context.store(&record)

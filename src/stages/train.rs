@@ -10,15 +10,27 @@
 //! )
 //! ```
 //!
-//! A stopped or killed training goes on from its last checkpoint, to the same bytes.
+//! A stopped or killed training goes on from its last checkpoint, to the same bytes. A longer one
+//! goes on from the end of a shorter one that is alike in all else, unless its learning rate follows
+//! the length; a shorter one is served at once if its end was kept:
+//!
+//! ```ron
+//! "ards": Train(
+//!     model: ArdVae(latent: 16, network: Paper(of: Dsprites), beta: 5, prior_samples: 10000),
+//!     data: "train-images", validation: "validation-images",
+//!     length: Epochs(200), keep_every: Epochs(50), early_stopping: (patience: 20),
+//!     batch_size: 256, optimizer: Adam(rate: 1e-4), seed: 0,
+//! )
+//! ```
 
 use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::TrainImages;
-use super::geodesic::{IMAGES_DIGEST, image_digest};
-use crate::data::Images;
+use super::artifacts::{AnySamples, TrainSamples};
+use super::geodesic::{SAMPLES_DIGEST, samples_digest};
+use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
@@ -26,12 +38,12 @@ use crate::geometry::Distances;
 use crate::models::ModelSpec;
 use crate::numerics::Seed;
 use crate::training::{
-    self, Checkpointing, Fit, Flow, Length, OptimizerSpec, Schedule, TrainError, TrainSpec,
-    TrainingData, fit,
+    self, Checkpointing, EarlyStopping, Fit, Flow, Length, OptimizerSpec, Schedule, TrainError,
+    TrainSpec, TrainingData, fit,
 };
 
-/// Steps between two checkpoints.
-const CHECKPOINT_STEPS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+/// Share of the time that writing checkpoints may take.
+const CHECKPOINT_OVERHEAD: f64 = 0.05;
 
 /// Settings of a training stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,33 +51,44 @@ const CHECKPOINT_STEPS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 pub struct Train {
     /// What is trained.
     pub model: ModelSpec,
-    /// The images it learns from.
-    pub data: StageRef<TrainImages>,
-    /// Distances between those images, for models that use them.
+    /// The images or vectors it learns from.
+    pub data: StageRef<TrainSamples>,
+    /// Distances between those samples, for models that use them.
     #[serde(default)]
     pub distances: Option<StageRef<Distances>>,
-    /// How long to train.
+    /// Samples that the model is tried on after each epoch.
+    #[serde(default)]
+    pub validation: Option<StageRef<AnySamples>>,
+    /// How long to train; a PCA-AE trains this long for each coordinate.
     pub length: Length,
-    /// Images in each step.
+    /// Samples in each step.
     pub batch_size: NonZeroUsize,
     /// How weights follow gradients.
     pub optimizer: OptimizerSpec,
     /// How the learning rate changes.
     #[serde(default)]
     pub schedule: Schedule,
-    /// Source of the initial weights and of the order of the images.
+    /// When to end before the time is over: once the validation loss has not fallen for a while.
+    #[serde(default)]
+    pub early_stopping: Option<EarlyStopping>,
+    /// Source of the initial weights and of the order of the samples.
     pub seed: Seed,
+    /// Time after which the state is kept, so that a run that ends there is served at once.
+    #[serde(default, skip_serializing)]
+    pub keep_every: Option<Length>,
 }
 
 impl Train {
-    /// Makes sure that distances are between the very images that are learned from; distances of a
-    /// program that doesn't say which images it took are trusted.
-    fn check_images(&self, context: &RunContext, images: &Images) -> Result<(), StageError> {
+    /// Makes sure that distances are between the very samples that are learned from; distances of
+    /// a program that doesn't say which samples it took are trusted.
+    fn check_samples(&self, context: &RunContext, samples: &SampleSet) -> Result<(), StageError> {
         let Some(distances) = &self.distances else {
             return Ok(());
         };
-        match context.files_of(distances)?.read(IMAGES_DIGEST) {
-            Ok(of) if of != image_digest(images).as_bytes() => Err(TrainError::OtherImages.into()),
+        match context.files_of(distances)?.read(SAMPLES_DIGEST) {
+            Ok(of) if of != samples_digest(samples).as_bytes() => {
+                Err(TrainError::OtherSamples.into())
+            }
             _ => Ok(()),
         }
     }
@@ -79,6 +102,7 @@ impl Stage for Train {
     fn inputs(&self) -> Vec<Input> {
         let mut inputs = vec![self.data.input("data")];
         inputs.extend(self.distances.iter().map(|distances| distances.input("distances")));
+        inputs.extend(self.validation.iter().map(|samples| samples.input("validation")));
         inputs
     }
 
@@ -90,39 +114,66 @@ impl Stage for Train {
         Needs::Device
     }
 
+    fn horizon(&self) -> &'static [&'static str] {
+        match self.model {
+            // Each coordinate is trained for the whole length: there can only be more of them.
+            ModelSpec::PcaAe(_) => &["model.PcaAe.latent"],
+            _ if self.schedule.looks_ahead() => &[],
+            _ => &["length"],
+        }
+    }
+
     fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let mut problems = Vec::new();
         if self.model.needs_distances() && self.distances.is_none() {
-            return vec![Problem {
+            problems.push(Problem {
                 field: "model",
                 message: "this model learns from distances, but the stage has none".to_owned(),
                 help: Some(
                     "add `distances: \"..\"` with the name of a `Geodesic` stage".to_owned(),
                 ),
-            }];
+            });
         }
-        Vec::new()
+        if self.early_stopping.is_some() && self.validation.is_none() {
+            problems.push(Problem {
+                field: "early_stopping",
+                message: "early stopping watches the validation loss, but there is none".to_owned(),
+                help: Some("add `validation: \"..\"` with the name of a set of samples".to_owned()),
+            });
+        }
+        problems
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let images = context.load(&self.data)?.0;
+        let samples = context.load(&self.data)?.0;
         let distances = self.distances.as_ref().map(|input| context.load(input)).transpose()?;
-        self.check_images(context, &images)?;
-        let data = TrainingData { images: &images, distances: distances.as_ref() };
+        let validation = self.validation.as_ref().map(|input| context.load(input)).transpose()?;
+        self.check_samples(context, &samples)?;
+        let data = TrainingData {
+            samples: &samples,
+            distances: distances.as_ref(),
+            validation: validation.as_ref().map(|samples| &samples.0),
+        };
         let spec = TrainSpec {
             length: self.length,
             batch_size: self.batch_size,
             optimizer: self.optimizer.clone(),
             schedule: self.schedule,
+            early_stopping: self.early_stopping,
             seed: self.seed,
         };
+        let per_epoch = samples.len().div_ceil(self.batch_size.get());
+        let keep_every = self.keep_every.map(|length| length.steps(per_epoch));
         let checkpointing = Checkpointing {
             folder: context.state_folder().to_owned(),
-            every_steps: CHECKPOINT_STEPS,
+            overhead: CHECKPOINT_OVERHEAD,
+            keep_every: keep_every.and_then(NonZeroUsize::new),
         };
         let device = context.device().parse()?;
-        context.log(&format!("{} images of {} on {device}", images.len(), images.shape()));
-        let epoch_steps = images.len().div_ceil(self.batch_size.get());
+        context.log(&format!("{} {} on {device}", samples.len(), samples.form()));
         let mut has_begun = false;
+        let mut epoch_began = Instant::now();
+        let mut epoch_seconds = Vec::new();
         let mut observe = |progress: &training::Progress<'_>| {
             if !has_begun {
                 has_begun = true;
@@ -130,9 +181,10 @@ impl Stage for Train {
                 context.log(message.as_deref().unwrap_or("starts"));
                 context.progress(Progress { message, ..shown(progress, progress.epoch - 1) });
             }
-            if progress.step.is_multiple_of(epoch_steps) || progress.step == progress.steps {
-                let factor = self.schedule.factor(progress.step - 1, progress.steps);
-                context.log(&epoch_line(progress, factor));
+            if progress.epoch_ended {
+                epoch_seconds.push(epoch_began.elapsed().as_secs_f64());
+                epoch_began = Instant::now();
+                context.log(&epoch_line(progress));
                 context.progress(shown(progress, progress.epoch));
             }
             if context.should_stop() { Flow::Stop } else { Flow::Continue }
@@ -142,10 +194,17 @@ impl Stage for Train {
                 context.log(&format!("stops after step {step}, to go on from there"));
                 Err(StageError::Stopped)
             }
-            Fit::Finished { model, history } => {
-                context.log("ends; the mean losses of every epoch are in history.json");
+            Fit::Finished { model, history, best_epoch } => {
+                if let Some(epoch) = best_epoch {
+                    context.log(&format!("the weights are those of the best epoch, {epoch}"));
+                }
+                if !has_begun && !history.rows.is_empty() {
+                    context.log("a longer training had kept this very state");
+                }
+                context.log("ends; the record of every epoch is in history.csv");
+                context.measured("epoch_seconds", epoch_seconds);
                 context.store(&model)?;
-                Ok(context.writer().write_json("history.json", &history)?)
+                Ok(context.writer().write("history.csv", history.to_csv().as_bytes())?)
             }
         }
     }
@@ -153,25 +212,38 @@ impl Stage for Train {
 
 /// Returns what there is to say of a training that does not start from nothing.
 fn resumption(first: &training::Progress<'_>) -> Option<String> {
-    (first.step > 1).then(|| format!("goes on from step {} of {}", first.step, first.steps))
+    let training::Progress { resumed_from, steps, .. } = first;
+    (*resumed_from > 0).then(|| format!("goes on after step {resumed_from} of {steps}"))
 }
 
 fn shown(now: &training::Progress<'_>, epochs: usize) -> Progress {
+    let mut note = format!("loss {}", compact(now.terms[0].1));
+    if let Some(validation) = now.validation {
+        note += &format!(", validation {}", compact(validation));
+    }
+    if let Some(dimension) = now.dimension {
+        note += &format!(", dimension {dimension} so far");
+    }
     Progress {
         done: epochs as u64,
         total: now.epochs as u64,
         unit: "epoch".to_owned(),
-        note: format!("loss {}", compact(now.loss)),
+        note,
         ..Progress::default()
     }
 }
 
 /// Returns the log's line on an epoch, with the losses of its last step.
-fn epoch_line(now: &training::Progress<'_>, factor: f64) -> String {
-    let terms: Vec<String> =
+fn epoch_line(now: &training::Progress<'_>) -> String {
+    let mut terms: Vec<String> =
         now.terms.iter().map(|(name, value)| format!("{name} {}", compact(*value))).collect();
-    let training::Progress { epoch, epochs, step, steps, .. } = now;
-    format!("epoch {epoch}/{epochs}, step {step}/{steps}, rate x {factor:.3}: {}", terms.join(", "))
+    terms.extend(now.validation.map(|value| format!("validation {}", compact(value))));
+    terms.extend(now.dimension.map(|dimension| format!("dimension {dimension}")));
+    let training::Progress { epoch, epochs, step, steps, rate_factor, .. } = now;
+    format!(
+        "epoch {epoch}/{epochs}, step {step}/{steps}, rate x {rate_factor:.3}: {}",
+        terms.join(", ")
+    )
 }
 
 /// Writes a loss with enough digits to see it change.
@@ -183,22 +255,43 @@ fn compact(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn progress(step: usize) -> training::Progress<'static> {
-        let terms = &[("total", 31.25), ("variance", 0.000_123_4)];
-        training::Progress { epoch: 2, epochs: 84, step, steps: 1000, loss: 31.25, terms }
+    fn progress(resumed_from: usize) -> training::Progress<'static> {
+        training::Progress {
+            epoch: 2,
+            epochs: 84,
+            epoch_ended: true,
+            step: 24,
+            steps: 1000,
+            resumed_from,
+            terms: &[("total", 31.25), ("variance", 0.000_123_4)],
+            rate_factor: 0.5,
+            dimension: Some(5),
+            validation: None,
+        }
     }
 
     #[test]
-    fn the_log_tells_every_loss_of_an_epoch() {
+    fn the_log_tells_every_loss_of_an_epoch_and_the_dimension_so_far() {
         assert_eq!(
-            epoch_line(&progress(24), 0.5),
-            "epoch 2/84, step 24/1000, rate x 0.500: total 31.2500, variance 1.23e-4"
+            epoch_line(&progress(0)),
+            "epoch 2/84, step 24/1000, rate x 0.500: total 31.2500, variance 1.23e-4, dimension 5"
         );
+        assert_eq!(shown(&progress(0), 2).note, "loss 31.2500, dimension 5 so far");
     }
 
     #[test]
     fn only_a_resumed_training_says_that_it_goes_on() {
-        assert_eq!(resumption(&progress(1)), None);
-        assert_eq!(resumption(&progress(301)).unwrap(), "goes on from step 301 of 1000");
+        assert_eq!(resumption(&progress(0)), None);
+        assert_eq!(resumption(&progress(300)).unwrap(), "goes on after step 300 of 1000");
+    }
+
+    #[test]
+    fn what_is_kept_on_the_way_is_not_part_of_the_settings() {
+        let text = "(model: Pca(latent: 2), data: \"a\", length: Epochs(3), batch_size: 2, \
+                    optimizer: Adam(rate: 1e-3), seed: 1, keep_every: Some(Epochs(1)))";
+        let options = crate::engine::spec::dialect();
+        let train: Train = options.from_str(text).unwrap();
+        let settings = serde_json::to_value(&train).unwrap();
+        assert!(settings.get("keep_every").is_none());
     }
 }

@@ -1,23 +1,32 @@
-//! The order in which training images are seen, and the tensors made of them.
+//! The order in which training samples are seen, and what a batch is made of.
 //!
 //! Every epoch has its own random stream, so the order of epoch 7 is known without drawing the
-//! six before it: a resumed run continues exactly where it stopped.
+//! six before it: a resumed run continues exactly where it stopped. Batches are formed on another
+//! thread while the model learns from the one before.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::Scope;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::data::Images;
+use crate::data::SampleSet;
 use crate::geometry::Distances;
 use crate::models::Batch;
 use crate::numerics::Seed;
 use crate::numerics::rng::permutation;
 
+/// Batches that are formed ahead of their use.
+const AHEAD: usize = 2;
+
 /// What a model learns from.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingData<'a> {
-    /// The training images.
-    pub images: &'a Images,
-    /// Distances between the training images, for models that need them.
+    /// The training samples.
+    pub samples: &'a SampleSet,
+    /// Distances between the training samples, for models that need them.
     pub distances: Option<&'a Distances>,
+    /// Samples that the model is tried on after each epoch.
+    pub validation: Option<&'a SampleSet>,
 }
 
 /// A step's place in the run.
@@ -29,23 +38,25 @@ pub(super) struct Place {
     pub(super) within: usize,
 }
 
-/// The order of images over a whole run.
+/// The order of samples over a whole run.
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
     count: usize,
+    held_out: usize,
     batch_size: usize,
     seed: Seed,
     epoch: Option<(usize, Vec<usize>)>,
 }
 
 impl Batches {
-    pub(super) const fn new(count: usize, batch_size: usize, seed: Seed) -> Self {
-        Self { count, batch_size, seed, epoch: None }
+    /// Orders `count` samples, of which every epoch keeps some out of its batches.
+    pub(super) const fn new(count: usize, held_out: usize, batch_size: usize, seed: Seed) -> Self {
+        Self { count, held_out, batch_size, seed, epoch: None }
     }
 
-    /// Returns the number of batches in one pass over the images.
+    /// Returns the number of batches in one pass over the samples.
     pub(super) const fn per_epoch(&self) -> usize {
-        self.count.div_ceil(self.batch_size)
+        (self.count - self.held_out).div_ceil(self.batch_size)
     }
 
     /// Returns the place of a step, counted from 0 over the whole run.
@@ -53,43 +64,89 @@ impl Batches {
         Place { epoch: step / self.per_epoch(), within: step % self.per_epoch() }
     }
 
-    /// Returns the images of one step.
-    pub(super) fn indices(&mut self, place: Place) -> &[usize] {
-        let (seed, count) = (self.seed, self.count);
-        let draw = || {
-            let mut rng = seed.stream(&format!("shuffle/{}", place.epoch));
-            (place.epoch, permutation(count, &mut rng))
-        };
-        if self.epoch.as_ref().is_some_and(|(epoch, _)| *epoch != place.epoch) {
+    /// Returns the samples of one step.
+    pub(super) fn rows(&mut self, place: Place) -> &[usize] {
+        let (batch_size, count) = (self.batch_size, self.count);
+        let start = self.held_out + place.within * batch_size;
+        &self.order(place.epoch)[start..(start + batch_size).min(count)]
+    }
+
+    /// Returns the samples that an epoch keeps out of its batches.
+    pub(super) fn held_out(&mut self, epoch: usize) -> &[usize] {
+        let held_out = self.held_out;
+        &self.order(epoch)[..held_out]
+    }
+
+    fn order(&mut self, epoch: usize) -> &[usize] {
+        if self.epoch.as_ref().is_some_and(|(drawn, _)| *drawn != epoch) {
             self.epoch = None;
         }
-        let (_, order) = self.epoch.get_or_insert_with(draw);
-        let start = place.within * self.batch_size;
-        &order[start..(start + self.batch_size).min(count)]
+        let (seed, count) = (self.seed, self.count);
+        let draw = || (epoch, permutation(count, &mut seed.stream(&format!("shuffle/{epoch}"))));
+        &self.epoch.get_or_insert_with(draw).1
     }
 }
 
-impl TrainingData<'_> {
-    /// Returns the chosen images, and the distances between them, on a device.
-    pub(super) fn batch(&self, indices: &[usize], device: &Device) -> Batch {
-        let images = images_on(self.images, indices, device);
-        let squared_distances = self.distances.map(|distances| {
-            let mut values = Vec::with_capacity(indices.len() * indices.len());
-            for &from in indices {
-                values.extend(indices.iter().map(|&to| distances.between(from, to).powi(2)));
+/// A batch before it goes to a device.
+pub(super) struct FormedBatch {
+    rows: Vec<usize>,
+    inputs: Vec<f32>,
+    squared_distances: Option<Vec<f32>>,
+}
+
+impl FormedBatch {
+    fn of(data: TrainingData<'_>, rows: &[usize]) -> Self {
+        let euclid = |a: usize, b: usize| {
+            let both = data.samples.batch(&[a, b]);
+            let (left, right) = both.split_at(both.len() / 2);
+            let square = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).powi(2);
+            left.iter().zip(right).map(square).sum::<f64>().sqrt()
+        };
+        Self {
+            rows: rows.to_vec(),
+            inputs: data.samples.batch(rows),
+            squared_distances: data.distances.map(|table| table.squared_between(rows, &euclid)),
+        }
+    }
+
+    /// Returns the number of samples.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Brings the batch to a device, with the random numbers of its step.
+    pub(super) fn on(self, device: &Device, noise: Option<(usize, Vec<f32>)>) -> Batch {
+        let count = self.rows.len();
+        let table = |values: Vec<f32>, width| {
+            Tensor::from_data(TensorData::new(values, [count, width]), device)
+        };
+        let width = self.inputs.len() / count.max(1);
+        Batch {
+            inputs: table(self.inputs, width),
+            squared_distances: self.squared_distances.map(|values| table(values, count)),
+            noise: noise.map(|(width, values)| table(values, width)),
+            rows: self.rows,
+        }
+    }
+}
+
+/// Forms the batches of some steps on a thread of their own, in order.
+pub(super) fn form_ahead<'scope, 'data: 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    data: TrainingData<'data>,
+    mut batches: Batches,
+    steps: std::ops::Range<usize>,
+) -> Receiver<FormedBatch> {
+    let (sender, receiver) = sync_channel(AHEAD);
+    scope.spawn(move || {
+        for step in steps {
+            let formed = FormedBatch::of(data, batches.rows(batches.place(step)));
+            if sender.send(formed).is_err() {
+                break; // the training has ended before its time
             }
-            let data = TensorData::new(values, [indices.len(), indices.len()]);
-            Tensor::from_data(data, device)
-        });
-        Batch { images, squared_distances }
-    }
-}
-
-/// Returns the chosen images on a device: `[batch, channels, height, width]`.
-pub(super) fn images_on(images: &Images, indices: &[usize], device: &Device) -> Tensor<4> {
-    let shape = images.shape();
-    let dimensions = [indices.len(), shape.channels, shape.height, shape.width];
-    Tensor::from_data(TensorData::new(images.batch(indices), dimensions), device)
+        }
+    });
+    receiver
 }
 
 #[cfg(test)]
@@ -97,25 +154,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_sees_every_image_once_with_a_smaller_last_batch() {
-        let mut batches = Batches::new(10, 4, Seed(1));
+    fn an_epoch_sees_every_sample_once_with_a_smaller_last_batch() {
+        let mut batches = Batches::new(10, 0, 4, Seed(1));
         assert_eq!(batches.per_epoch(), 3);
         let mut seen = Vec::new();
         for step in 3..6 {
             let place = batches.place(step);
             assert_eq!(place.epoch, 1);
-            seen.extend_from_slice(batches.indices(place));
+            seen.extend_from_slice(batches.rows(place));
         }
         seen.sort_unstable();
         assert_eq!(seen, (0..10).collect::<Vec<_>>());
-        assert_eq!(batches.indices(Place { epoch: 0, within: 2 }).len(), 2);
+        assert_eq!(batches.rows(Place { epoch: 0, within: 2 }).len(), 2);
+    }
+
+    #[test]
+    fn samples_that_an_epoch_keeps_out_are_in_none_of_its_batches() {
+        let mut batches = Batches::new(10, 3, 4, Seed(1));
+        assert_eq!(batches.per_epoch(), 2);
+        let first = batches.held_out(0).to_vec();
+        let mut seen = first.clone();
+        for within in 0..2 {
+            seen.extend_from_slice(batches.rows(Place { epoch: 0, within }));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..10).collect::<Vec<_>>());
+        assert_ne!(batches.held_out(1), first, "drawn anew");
     }
 
     #[test]
     fn every_epoch_and_every_seed_has_its_own_order() {
         let first_batch = |seed, epoch| {
             let place = Place { epoch, within: 0 };
-            Batches::new(50, 50, Seed(seed)).indices(place).to_vec()
+            Batches::new(50, 0, 50, Seed(seed)).rows(place).to_vec()
         };
         assert_ne!(first_batch(1, 0), first_batch(1, 1));
         assert_ne!(first_batch(1, 0), first_batch(2, 0));
@@ -124,11 +195,11 @@ mod tests {
     #[test]
     fn the_order_of_an_epoch_does_not_depend_on_what_was_drawn_before() {
         let place = Place { epoch: 5, within: 1 };
-        let fresh = Batches::new(20, 6, Seed(1)).indices(place).to_vec();
-        let mut used = Batches::new(20, 6, Seed(1));
+        let fresh = Batches::new(20, 0, 6, Seed(1)).rows(place).to_vec();
+        let mut used = Batches::new(20, 0, 6, Seed(1));
         for step in 0..12 {
-            used.indices(used.place(step));
+            used.rows(used.place(step));
         }
-        assert_eq!(used.indices(place), fresh);
+        assert_eq!(used.rows(place), fresh);
     }
 }

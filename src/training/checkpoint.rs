@@ -1,8 +1,10 @@
 //! Checkpoints: everything a training needs to go on as if it had never stopped.
 //!
-//! A file is written beside its final name and renamed, and starts with a digest of its
-//! content; the two newest are kept. Reading takes the newest that is whole and belongs to the
-//! same run, so a torn or foreign file costs time but never changes a result.
+//! The folder belongs to one trajectory: one model on one data set with one seed, whatever the
+//! length. Running checkpoints are for going on after a stop or a kill, and the two newest stay;
+//! kept ones mark the ends of finished runs and other epochs that were asked for, and stay too.
+//! A file is written beside its final name and renamed, and starts with a digest of its content, so
+//! a torn one costs time but never changes a result.
 //! Layout: one line of magic, one of digest, the length of a JSON head, the head, safetensors.
 
 use std::fs::{self, File};
@@ -14,14 +16,17 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::History;
+use super::recorder::Spread;
+use super::stopping::Best;
 use crate::models::{WeightArray, Weights, WeightsError};
 
-const MAGIC: &str = "pcae checkpoint 1\n";
-const EXTENSION: &str = "checkpoint";
+const MAGIC: &str = "pcae checkpoint 2\n";
+const RUNNING: &str = "checkpoint";
+const KEPT: &str = "kept";
 /// A torn newest file leaves one to fall back to.
-const KEPT: usize = 2;
-/// Prefixes of the arrays: weights, then Adam's two running means.
-const GROUPS: [&str; 3] = ["weight/", "first/", "second/"];
+const GENERATIONS: usize = 2;
+/// Prefixes of the arrays: weights, Adam's two running means, the best weights so far.
+const GROUPS: [&str; 4] = ["weight/", "first/", "second/", "best/"];
 
 /// Says why a checkpoint cannot be kept.
 #[derive(Debug, Error)]
@@ -46,34 +51,55 @@ pub enum CheckpointError {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Checkpoint {
     pub(super) step: usize,
+    /// Steps that the optimizer remembers.
+    pub(super) optimizer_steps: usize,
     pub(super) weights: Weights,
     pub(super) moments: [Weights; 2],
     pub(super) memory: Vec<f64>,
     pub(super) history: History,
+    /// The codes of the running epoch.
+    pub(super) codes: Spread,
+    /// The best weights so far, if the training may end early.
+    pub(super) best: Option<Best>,
+    /// Whether the training has ended early.
+    pub(super) ended: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Head {
-    run: String,
     step: usize,
+    optimizer_steps: usize,
     history_columns: Vec<String>,
+    /// Epoch and place in line of the best weights.
+    best: Option<(usize, usize)>,
+    ended: bool,
 }
 
-/// Writes a checkpoint of the run named `run` into a folder, and drops the oldest ones.
-pub(super) fn save(folder: &Path, run: &str, state: &Checkpoint) -> Result<(), CheckpointError> {
-    let path = folder.join(format!("{:012}.{EXTENSION}", state.step));
+/// How long a checkpoint stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// Until two newer ones are there.
+    Running,
+    /// As long as the folder.
+    Kept,
+}
+
+/// Writes a checkpoint, and drops running ones that are no longer needed.
+pub(super) fn save(folder: &Path, state: &Checkpoint, stay: Stay) -> Result<(), CheckpointError> {
+    let extension = if stay == Stay::Kept { KEPT } else { RUNNING };
+    let path = folder.join(format!("{:012}.{extension}", state.step));
     let temporary = path.with_extension("partial");
-    let bytes = encode(run, state)?;
+    let bytes = encode(state)?;
     let write = || {
         fs::create_dir_all(folder)?;
         let mut file = File::create(&temporary)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, &path)?;
-        // Files of later steps could not be taken up, or this run would have gone on from them.
-        let (later, mine): (Vec<_>, Vec<_>) =
-            newest_first(folder).into_iter().partition(|other| *other > path);
-        for old in later.iter().chain(mine.iter().skip(KEPT)) {
+        // Running ones of later steps belong to a longer run that was stopped: they stay.
+        let passed = files(folder, state.step).into_iter().filter(|old| is(old, RUNNING));
+        let generations = if stay == Stay::Kept { 0 } else { GENERATIONS };
+        for old in passed.skip(generations) {
             fs::remove_file(old)?;
         }
         Ok(())
@@ -81,25 +107,37 @@ pub(super) fn save(folder: &Path, run: &str, state: &Checkpoint) -> Result<(), C
     write().map_err(|source| CheckpointError::Write { path: path.clone(), source })
 }
 
-/// Reads the newest whole checkpoint of the run named `run`, if there is one.
-pub(super) fn load(folder: &Path, run: &str) -> Option<Checkpoint> {
-    newest_first(folder).iter().find_map(|path| decode(run, &fs::read(path).ok()?))
+/// Reads the newest whole checkpoint that is not beyond a step, if there is one.
+pub(super) fn load(folder: &Path, most: usize) -> Option<Checkpoint> {
+    files(folder, most).iter().find_map(|path| decode(&fs::read(path).ok()?))
 }
 
-/// Returns the checkpoint files of a folder; their names sort like their steps.
-fn newest_first(folder: &Path) -> Vec<PathBuf> {
+/// Returns the checkpoint files up to a step, newest first; their names sort like their steps.
+fn files(folder: &Path, most: usize) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let step = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<usize>().ok();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION))
+        .filter(|path| is(path, RUNNING) || is(path, KEPT))
+        .filter(|path| step(path).is_some_and(|step| step <= most))
         .collect();
     paths.sort_unstable_by(|a, b| b.cmp(a));
     paths
 }
 
-fn encode(run: &str, state: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
-    let history_columns = state.history.columns.clone();
-    let head = serde_json::to_vec(&Head { run: run.into(), step: state.step, history_columns })?;
+fn is(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn encode(state: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
+    let head = Head {
+        step: state.step,
+        optimizer_steps: state.optimizer_steps,
+        history_columns: state.history.columns.clone(),
+        best: state.best.as_ref().map(|best| (best.epoch, best.waited)),
+        ended: state.ended,
+    };
+    let head = serde_json::to_vec(&head)?;
     let mut body = (head.len() as u64).to_le_bytes().to_vec();
     body.extend(head);
     body.extend(encode_arrays(state)?);
@@ -108,7 +146,9 @@ fn encode(run: &str, state: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
 }
 
 fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
-    let groups = [&state.weights, &state.moments[0], &state.moments[1]];
+    let nothing = Weights::default();
+    let best = state.best.as_ref().map_or(&nothing, |best| &best.weights);
+    let groups = [&state.weights, &state.moments[0], &state.moments[1], best];
     let mut raw: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
     for (prefix, group) in GROUPS.iter().zip(groups) {
         for (name, WeightArray { shape, values }) in &group.0 {
@@ -116,14 +156,17 @@ fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
             raw.push((format!("{prefix}{name}"), Dtype::F32, shape.clone(), bytes));
         }
     }
-    let History { columns, rows } = &state.history;
-    let doubles = |values: &mut dyn Iterator<Item = &f64>| -> Vec<u8> {
-        values.flat_map(|value| value.to_le_bytes()).collect()
+    let mut doubles = |name: &str, values: &[f64]| {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        raw.push((name.to_owned(), Dtype::F64, vec![values.len()], bytes));
     };
-    let memory = doubles(&mut state.memory.iter());
-    raw.push(("memory".into(), Dtype::F64, vec![state.memory.len()], memory));
-    let history = doubles(&mut rows.iter().flatten());
-    raw.push(("history".into(), Dtype::F64, vec![rows.len(), columns.len()], history));
+    doubles("memory", &state.memory);
+    doubles("history", &state.history.rows.concat());
+    let Spread { count, means, squares } = &state.codes;
+    doubles("code-count", &[*count]);
+    doubles("code-means", means);
+    doubles("code-squares", squares);
+    doubles("best-loss", &state.best.iter().map(|best| best.loss).collect::<Vec<_>>());
     let mut views = Vec::with_capacity(raw.len());
     for (name, dtype, shape, bytes) in &raw {
         views.push((name, TensorView::new(*dtype, shape.clone(), bytes)?));
@@ -131,8 +174,8 @@ fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
     Ok(safetensors::serialize(views, None)?)
 }
 
-/// Returns the state in a file, or `None` if it is torn or of another run.
-fn decode(run: &str, bytes: &[u8]) -> Option<Checkpoint> {
+/// Returns the state in a file, or `None` if it is torn.
+fn decode(bytes: &[u8]) -> Option<Checkpoint> {
     let rest = bytes.strip_prefix(MAGIC.as_bytes())?;
     let (digest, rest) = rest.split_at_checked(2 * blake3::OUT_LEN)?;
     let body = rest.strip_prefix(b"\n")?;
@@ -142,9 +185,6 @@ fn decode(run: &str, bytes: &[u8]) -> Option<Checkpoint> {
     let (length, rest) = body.split_first_chunk::<8>()?;
     let (head, arrays) = rest.split_at_checked(u64::from_le_bytes(*length) as usize)?;
     let head: Head = serde_json::from_slice(head).ok()?;
-    if head.run != run {
-        return None;
-    }
     let arrays = SafeTensors::deserialize(arrays).ok()?;
     let doubles = |name: &str| -> Option<Vec<f64>> {
         let (chunks, _) = arrays.tensor(name).ok()?.data().as_chunks::<8>();
@@ -162,12 +202,32 @@ fn decode(run: &str, bytes: &[u8]) -> Option<Checkpoint> {
         }
         weights
     };
-    let [weights, first, second] = GROUPS.map(group);
+    let [weights, first, second, best_weights] = GROUPS.map(group);
     let width = head.history_columns.len().max(1);
     let rows = doubles("history")?.chunks(width).map(<[f64]>::to_vec).collect();
     let history = History { columns: head.history_columns, rows };
-    let memory = doubles("memory")?;
-    Some(Checkpoint { step: head.step, weights, moments: [first, second], memory, history })
+    let codes = Spread {
+        count: *doubles("code-count")?.first()?,
+        means: doubles("code-means")?,
+        squares: doubles("code-squares")?,
+    };
+    let best = match (head.best, doubles("best-loss")?.first()) {
+        (Some((epoch, waited)), Some(&loss)) => {
+            Some(Best { epoch, waited, loss, weights: best_weights })
+        }
+        _ => None,
+    };
+    Some(Checkpoint {
+        step: head.step,
+        optimizer_steps: head.optimizer_steps,
+        weights,
+        moments: [first, second],
+        memory: doubles("memory")?,
+        history,
+        codes,
+        best,
+        ended: head.ended,
+    })
 }
 
 #[cfg(test)]
@@ -179,62 +239,80 @@ mod tests {
             let array = WeightArray { shape: vec![values.len()], values: values.to_vec() };
             Weights([("a.weight".to_owned(), array)].into())
         };
-        let mut history = History::default();
-        history.add(1, &[("total", 1.0 / 3.0), ("variance", 1e-300)]);
+        let columns = ["epoch", "total"].map(str::to_owned).to_vec();
+        let history = History { columns, rows: vec![vec![1.0, 1.0 / 3.0], vec![2.0, 1e-300]] };
         Checkpoint {
             step,
+            optimizer_steps: 3,
             weights: array(&[1.5, -0.1]),
             moments: [array(&[f32::MIN_POSITIVE, 0.0]), array(&[2.0, 3.0])],
             memory: vec![0.1, 1.9],
             history,
+            codes: Spread { count: 2.0, means: vec![0.1, 0.2], squares: vec![0.3, 0.7] },
+            best: Some(Best { epoch: 4, waited: 2, loss: 0.7, weights: array(&[9.0]) }),
+            ended: true,
         }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
     }
 
     #[test]
     fn a_checkpoint_is_read_back_to_the_last_bit() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), "run", &state(7)).unwrap();
-        assert_eq!(load(folder.path(), "run"), Some(state(7)));
+        save(folder.path(), &state(7), Stay::Running).unwrap();
+        assert_eq!(load(folder.path(), 7), Some(state(7)));
+        let plain = Checkpoint { best: None, ended: false, ..state(8) };
+        save(folder.path(), &plain, Stay::Running).unwrap();
+        assert_eq!(load(folder.path(), 8), Some(plain));
     }
 
     #[test]
     fn a_torn_file_falls_back_to_the_one_before_it_then_to_nothing() {
         let folder = tempfile::tempdir().unwrap();
         for step in [10, 20] {
-            save(folder.path(), "run", &state(step)).unwrap();
+            save(folder.path(), &state(step), Stay::Running).unwrap();
         }
-        let files = newest_first(folder.path());
-        let whole = fs::read(&files[0]).unwrap();
+        let paths = files(folder.path(), 20);
+        let whole = fs::read(&paths[0]).unwrap();
         for length in [0, 10, MAGIC.len() + 30, whole.len() - 1] {
-            fs::write(&files[0], &whole[..length]).unwrap();
-            assert_eq!(load(folder.path(), "run").unwrap().step, 10, "cut at {length}");
+            fs::write(&paths[0], &whole[..length]).unwrap();
+            assert_eq!(load(folder.path(), 20).unwrap().step, 10, "cut at {length}");
         }
         let mut flipped = whole.clone();
         *flipped.last_mut().unwrap() ^= 1;
-        fs::write(&files[0], &flipped).unwrap();
-        fs::write(&files[1], &flipped).unwrap();
-        assert_eq!(load(folder.path(), "run"), None);
+        fs::write(&paths[0], &flipped).unwrap();
+        fs::write(&paths[1], &flipped).unwrap();
+        assert_eq!(load(folder.path(), 20), None);
+        assert_eq!(load(&folder.path().join("missing"), 20), None);
     }
 
     #[test]
-    fn a_checkpoint_of_another_run_is_ignored() {
-        let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), "run", &state(7)).unwrap();
-        assert_eq!(load(folder.path(), "other"), None);
-        assert_eq!(load(&folder.path().join("missing"), "run"), None);
-    }
-
-    #[test]
-    fn only_the_two_newest_are_kept_and_nothing_partial() {
+    fn only_the_two_newest_running_ones_stay_and_nothing_partial() {
         let folder = tempfile::tempdir().unwrap();
         for step in [5, 10, 100, 1000] {
-            save(folder.path(), "run", &state(step)).unwrap();
+            save(folder.path(), &state(step), Stay::Running).unwrap();
         }
-        let mut names: Vec<_> = fs::read_dir(folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        assert_eq!(names, ["000000000100.checkpoint", "000000001000.checkpoint"]);
+        assert_eq!(names(folder.path()), ["000000000100.checkpoint", "000000001000.checkpoint"]);
+    }
+
+    #[test]
+    fn kept_ones_stay_and_a_shorter_run_leaves_a_longer_one_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        save(folder.path(), &state(50), Stay::Kept).unwrap();
+        save(folder.path(), &state(90), Stay::Running).unwrap();
+        save(folder.path(), &state(60), Stay::Running).unwrap();
+        assert_eq!(load(folder.path(), 55).unwrap().step, 50);
+        assert_eq!(load(folder.path(), 70).unwrap().step, 60);
+        assert_eq!(load(folder.path(), 99).unwrap().step, 90);
+        save(folder.path(), &state(70), Stay::Kept).unwrap();
+        let left = ["000000000050.kept", "000000000070.kept", "000000000090.checkpoint"];
+        assert_eq!(names(folder.path()), left);
     }
 }

@@ -1,22 +1,31 @@
 //! The training loop: one plain function, shared by all models.
 //!
-//! Batches, rates and weight updates depend on nothing but specs, data and the step's number,
-//! so a run can stop after any step and go on later to the same bytes.
+//! Batches, noise, rates and weight updates depend on nothing but settings, data and the step's
+//! number, so a run can stop after any step and go on later, or further, to the same bytes.
+
+use std::thread;
 
 use burn::tensor::{Device, Tensor};
 
 use super::adam::Adam;
-use super::batches::Batches;
-use super::checkpoint::{self, Checkpoint};
-use super::trained::encode_all;
+use super::batches::{Batches, form_ahead};
+use super::checkpoint::Checkpoint;
+use super::keeper::Keeper;
+use super::recorder::Recorder;
+use super::stopping::Best;
+use super::trained::mean_reconstruction;
 use super::{
     Checkpointing, Fit, Flow, History, OptimizerSpec, Progress, TrainError, TrainSpec,
     TrainedModel, TrainingData,
 };
-use crate::device::{DeviceName, family, open, open_for_training};
-use crate::models::{Autoencoder, Clock, Losses, ModelSpec, Pcae, Start, Weights};
+use crate::device::{DeviceName, open, open_for_training};
+use crate::models::{
+    Ae, ArdVae, Autoencoder, Clock, Hae, Irmae, ModelError, ModelSpec, Pca, PcaAe, Pcae, Start,
+    Surroundings, Vae, Weights,
+};
+use crate::numerics::Points;
 
-/// Trains a model, going on from a checkpoint if there is one of the same run.
+/// Trains a model, going on from a checkpoint of the same trajectory if there is one.
 pub fn fit(
     model: &ModelSpec,
     spec: &TrainSpec,
@@ -25,180 +34,219 @@ pub fn fit(
     checkpointing: Option<&Checkpointing>,
     observer: &mut dyn FnMut(&Progress<'_>) -> Flow,
 ) -> Result<Fit, TrainError> {
-    let distance_unit = check(model, data)?;
-    let shape = data.images.shape();
-    let training = open_for_training(device)?;
-    let keeper = match checkpointing {
-        Some(settings) => Some(Keeper { settings, run: run_name(model, spec, data, device)? }),
-        None => None,
-    };
-    let run = Run { spec, data, keeper, inference: open(device)?, training: training.clone() };
-    let start = Start { shape, seed: spec.seed, distance_unit, device: &training };
+    let distance_unit = check(model, spec, data)?;
+    let form = data.samples.form();
+    let (training, inference) = (open_for_training(device)?, open(device)?);
+    let start = Start { form, seed: spec.seed, distance_unit, device: &training };
+    let (latent, keeper) = (model.latent(), Keeper::new(checkpointing));
+    let mut run = Run { spec, data, latent, keeper, inference, training: training.clone() };
     let outcome = match model {
-        ModelSpec::Pcae(pcae) => run.train(Pcae::new(pcae, &start)?, observer)?,
+        ModelSpec::Ae(model) => run.train(Ae::new(model, &start)?, observer)?,
+        ModelSpec::ArdVae(model) => run.train(ArdVae::new(model, &start)?, observer)?,
+        ModelSpec::Hae(model) => run.train(Hae::new(model, &start)?, observer)?,
+        ModelSpec::Irmae(model) => run.train(Irmae::new(model, &start)?, observer)?,
+        ModelSpec::Pca(model) => {
+            let weights = Weights::of(&Pca::of(model, data.samples, &run.inference)?);
+            Outcome::Finished { weights, history: History::default(), best_epoch: None }
+        }
+        ModelSpec::PcaAe(model) => run.train(PcaAe::new(model, &start)?, observer)?,
+        ModelSpec::Pcae(model) => run.train(Pcae::new(model, &start)?, observer)?,
+        ModelSpec::Vae(model) => run.train(Vae::new(model, &start)?, observer)?,
     };
     Ok(match outcome {
-        Outcome::Finished { weights, history } => {
-            Fit::Finished { model: TrainedModel::new(model.clone(), shape, weights), history }
+        Outcome::Finished { weights, history, best_epoch } => {
+            let model = TrainedModel::new(model.clone(), form, weights);
+            Fit::Finished { model, history, best_epoch }
         }
         Outcome::Stopped { step } => Fit::Stopped { step },
     })
 }
 
 /// Checks that the data suit the model, and returns the unit of the distances.
-fn check(model: &ModelSpec, data: TrainingData<'_>) -> Result<f64, TrainError> {
-    if data.images.is_empty() {
-        return Err(TrainError::NoImages);
+fn check(model: &ModelSpec, spec: &TrainSpec, data: TrainingData<'_>) -> Result<f64, TrainError> {
+    let samples = data.samples;
+    if samples.is_empty() {
+        return Err(TrainError::NoSamples);
+    }
+    match data.validation {
+        Some(validation) if validation.is_empty() => return Err(TrainError::NoValidation),
+        Some(validation) if validation.form() != samples.form() => {
+            let (expected, found) = (samples.form(), validation.form());
+            return Err(TrainError::OtherForm { expected, found });
+        }
+        None if spec.early_stopping.is_some() => return Err(TrainError::NoValidation),
+        _ => {}
     }
     match data.distances {
         None if model.needs_distances() => Err(TrainError::NoDistances),
         None => Ok(1.0),
-        Some(distances) if distances.len() == data.images.len() => Ok(distances.unit()),
+        Some(distances) if distances.len() == samples.len() => Ok(distances.unit()),
         Some(distances) => {
-            Err(TrainError::OtherPoints { images: data.images.len(), distances: distances.len() })
+            let (samples, distances) = (samples.len(), distances.len());
+            Err(TrainError::OtherPoints { samples, distances })
         }
     }
-}
-
-/// Names a run by all that decides its result, so that no other run takes up its checkpoints.
-fn run_name(
-    model: &ModelSpec,
-    spec: &TrainSpec,
-    data: TrainingData<'_>,
-    device: DeviceName,
-) -> Result<String, TrainError> {
-    let mut hasher = blake3::Hasher::new();
-    let settings = (model, spec, data.images.shape(), family(device));
-    hasher.update(&serde_json::to_vec(&settings)?);
-    hasher.update(data.images.pixels());
-    if let Some(distances) = data.distances {
-        hasher.update(&distances.unit().to_le_bytes());
-        for row in distances.values().chunks(distances.len()) {
-            let bytes: Vec<u8> = row.iter().flat_map(|value| value.to_le_bytes()).collect();
-            hasher.update(&bytes);
-        }
-    }
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 enum Outcome {
-    Finished { weights: Weights, history: History },
+    Finished { weights: Weights, history: History, best_epoch: Option<usize> },
     Stopped { step: usize },
-}
-
-/// Keeps the checkpoints of one run.
-struct Keeper<'a> {
-    settings: &'a Checkpointing,
-    /// Tells this run from all others.
-    run: String,
 }
 
 /// One training, without its model.
 struct Run<'a> {
     spec: &'a TrainSpec,
     data: TrainingData<'a>,
-    keeper: Option<Keeper<'a>>,
+    latent: usize,
+    keeper: Keeper<'a>,
     inference: Device,
     training: Device,
 }
 
 impl Run<'_> {
     fn train<M: Autoencoder>(
-        &self,
+        &mut self,
         mut model: M,
         observer: &mut dyn FnMut(&Progress<'_>) -> Flow,
     ) -> Result<Outcome, TrainError> {
+        let TrainingData { samples, validation, .. } = self.data;
+        let (seed, held_out) = (self.spec.seed, model.held_out());
+        if held_out >= samples.len() {
+            return Err(TrainError::TooFewSamples { samples: samples.len(), held_out });
+        }
+        let mut batches =
+            Batches::new(samples.len(), held_out, self.spec.batch_size.get(), seed);
+        let per_epoch = batches.per_epoch();
+        let stage_steps = self.spec.length.steps(per_epoch);
+        let steps = stage_steps * model.stages();
         let OptimizerSpec::Adam(adam) = &self.spec.optimizer;
         let mut adam = Adam::new(adam);
-        let mut history = History::default();
-        let batch_size = self.spec.batch_size.get();
-        let mut batches = Batches::new(self.data.images.len(), batch_size, self.spec.seed);
-        let steps = self.spec.length.steps(batches.per_epoch());
-        let epochs = steps.div_ceil(batches.per_epoch());
+        let mut recorder = Recorder::new(self.latent);
+        let mut best: Option<Best> = None;
         let mut first_step = 0;
-        let stored =
-            self.keeper.as_ref().and_then(|k| checkpoint::load(&k.settings.folder, &k.run));
-        if let Some(state) = stored {
+        if let Some(state) = self.keeper.load(steps) {
             first_step = state.step;
-            model = state.weights.load_into(model).map_err(crate::models::ModelError::from)?;
-            model.restore_memory(state.memory);
-            adam.restore(state.step, state.moments, &self.inference);
-            history = state.history;
-        }
-
-        for index in first_step..steps {
-            let place = batches.place(index);
-            let batch = self.data.batch(batches.indices(place), &self.training);
-            let losses = model.losses(&batch);
-            let gradients = losses.total.backward();
-            let (step, epoch) = (index + 1, place.epoch + 1);
-            let terms = finite_terms(losses, epoch, step)?;
-            model = adam.step(model, gradients, self.spec.schedule.factor(index, steps));
-            let epoch_ended = place.within + 1 == batches.per_epoch();
-            model.after_step(Clock { step, epoch, epoch_ended }, &|model| {
-                encode_all(&model.valid(), self.data.images, &self.inference)
-            });
-            history.add(epoch, &terms);
-
-            let loss = terms[0].1;
-            let progress = Progress { epoch, epochs, step, steps, loss, terms: &terms };
-            let flow = observer(&progress);
-            if step < steps {
-                self.keep(flow, &model, &adam, &history, step)?;
-                if flow == Flow::Stop {
-                    return Ok(Outcome::Stopped { step });
-                }
+            model.restore_memory(state.memory)?;
+            model = state.weights.load_into(model).map_err(ModelError::from)?;
+            adam.restore(state.optimizer_steps, state.moments, &self.inference);
+            recorder = Recorder::resumed(self.latent, state.history, state.codes);
+            best = state.best;
+            if state.ended {
+                return finish(Weights::of(&model), best, recorder.history);
             }
         }
-        let weights = Weights::of(&model);
-        // The losses were finite before the last update; the update itself may not be.
-        match weights.0.iter().find(|(_, array)| !array.values.iter().all(|v| v.is_finite())) {
-            Some((name, _)) => Err(TrainError::WeightsNotFinite { name: name.clone() }),
-            None => Ok(Outcome::Finished { weights, history }),
-        }
-    }
+        let (inference, training) = (self.inference.clone(), self.training.clone());
+        let around = |batches: &mut Batches, epoch: usize, act: &mut dyn FnMut(&Surroundings<'_>)| {
+            let held_out = batches.held_out(epoch);
+            act(&Surroundings { samples, held_out, epoch: epoch + 1, seed, device: &inference });
+        };
+        around(&mut batches, 0, &mut |around| model.prepare(around));
 
-    /// Keeps a checkpoint if one is due or the run is about to stop.
-    fn keep<M: Autoencoder>(
-        &self,
-        flow: Flow,
-        model: &M,
-        adam: &Adam,
-        history: &History,
-        step: usize,
-    ) -> Result<(), TrainError> {
-        let Some(Keeper { settings, run }) = &self.keeper else {
-            return Ok(());
-        };
-        if flow == Flow::Continue && !step.is_multiple_of(settings.every_steps.get()) {
-            return Ok(());
-        }
-        let state = Checkpoint {
-            step,
-            weights: Weights::of(model),
-            moments: adam.moments(),
-            memory: model.memory(),
-            history: history.clone(),
-        };
-        Ok(checkpoint::save(&settings.folder, run, &state)?)
+        thread::scope(|scope| {
+            let formed = form_ahead(scope, self.data, batches.clone(), first_step..steps);
+            for (index, formed) in (first_step..steps).zip(formed) {
+                let place = batches.place(index);
+                let (step, epoch) = (index + 1, place.epoch + 1);
+                if index > 0 && index.is_multiple_of(stage_steps) {
+                    model.next_stage()?;
+                    adam.reset();
+                    around(&mut batches, place.epoch, &mut |around| model.prepare(around));
+                }
+                if place.within == 0 {
+                    around(&mut batches, place.epoch, &mut |around| model.before_epoch(around));
+                }
+
+                let noise = model.noise(&mut seed.stream(&format!("noise/{index}")), formed.len());
+                let lesson = model.learn(&formed.on(&training, noise));
+                let terms = finite_terms(lesson.terms, epoch, step)?;
+                let rate_factor =
+                    self.spec.schedule.factor(index % stage_steps, stage_steps, per_epoch);
+                model = adam.step(model, lesson.slopes, rate_factor);
+                let epoch_ended = place.within + 1 == per_epoch;
+                let clock = Clock { step, epoch, epoch_ended };
+                around(&mut batches, place.epoch, &mut |around| model.after_step(clock, around));
+
+                recorder.add_step(epoch, &terms, &points(lesson.codes));
+                let mut validation_loss = None;
+                let mut ended = false;
+                if epoch_ended || step == steps {
+                    validation_loss = validation.map(|samples| {
+                        mean_reconstruction(&model.valid(), model.reconstruction(), samples, &inference)
+                    });
+                    recorder.end_epoch(validation_loss, &model.vitals());
+                }
+                if let (Some(stopping), Some(loss), true) =
+                    (self.spec.early_stopping, validation_loss, epoch_ended)
+                {
+                    let now = stopping.watch(best.take(), epoch, loss, || Weights::of(&model));
+                    ended = stopping.is_over(&now);
+                    best = Some(now);
+                }
+
+                let flow = observer(&Progress {
+                    epoch,
+                    epochs: steps.div_ceil(per_epoch),
+                    epoch_ended: epoch_ended || step == steps,
+                    step,
+                    steps,
+                    resumed_from: first_step,
+                    terms: &terms,
+                    rate_factor,
+                    dimension: recorder.dimension(),
+                    validation: validation_loss,
+                });
+                let over = ended || step == steps;
+                let stops = flow == Flow::Stop && !over;
+                self.keeper.keep(step, epoch_ended, stops, over, || Checkpoint {
+                    step,
+                    optimizer_steps: adam.steps(),
+                    weights: Weights::of(&model),
+                    moments: adam.moments(),
+                    memory: model.memory(),
+                    history: recorder.history.clone(),
+                    codes: recorder.codes.clone(),
+                    best: best.clone(),
+                    ended,
+                })?;
+                if stops {
+                    return Ok(Outcome::Stopped { step });
+                }
+                if ended {
+                    break;
+                }
+            }
+            finish(Weights::of(&model), best, recorder.history)
+        })
     }
 }
 
-/// Reads the losses from the device, the total first, and refuses any that is not finite.
+/// Returns the result of a training that is over: the last weights, or the best ones.
+fn finish(last: Weights, best: Option<Best>, history: History) -> Result<Outcome, TrainError> {
+    let (weights, best_epoch) = match best {
+        Some(best) => (best.weights, Some(best.epoch)),
+        None => (last, None),
+    };
+    // The losses were finite before the last update; the update itself may not be.
+    match weights.0.iter().find(|(_, array)| !array.values.iter().all(|v| v.is_finite())) {
+        Some((name, _)) => Err(TrainError::WeightsNotFinite { name: name.clone() }),
+        None => Ok(Outcome::Finished { weights, history, best_epoch }),
+    }
+}
+
+fn points(codes: Tensor<2>) -> Points {
+    let width = codes.dims()[1];
+    Points::from_rows(width, codes.into_data().iter::<f32>().collect())
+}
+
+/// Reads the losses from the device, and refuses any that is not finite.
 fn finite_terms(
-    losses: Losses,
+    terms: Vec<(&'static str, Tensor<1>)>,
     epoch: usize,
     step: usize,
 ) -> Result<Vec<(&'static str, f64)>, TrainError> {
-    let Losses { total, terms } = losses;
-    let (mut names, mut tensors): (Vec<&'static str>, Vec<Tensor<1>>) =
-        (vec!["total"], vec![total]);
-    for (name, tensor) in terms {
-        names.push(name);
-        tensors.push(tensor);
-    }
+    let (names, tensors): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
     // One transfer for all terms.
-    let values = Tensor::cat(tensors, 0).inner().into_data();
+    let values = Tensor::cat(tensors, 0).into_data();
     let terms: Vec<(&'static str, f64)> =
         names.into_iter().zip(values.iter::<f32>().map(f64::from)).collect();
     // A named term says more than the total, which is last to be blamed.
@@ -219,54 +267,22 @@ mod tests {
     use crate::training::Length;
     use crate::training::lab::{Lab, options};
 
-    fn checkpointing(folder: &tempfile::TempDir, every_steps: usize) -> Checkpointing {
-        let every_steps = NonZeroUsize::new(every_steps).unwrap();
-        Checkpointing { folder: folder.path().to_owned(), every_steps }
-    }
-
-    fn bytes(fit: &Fit) -> (Vec<u8>, History) {
-        let Fit::Finished { model, history } = fit else { panic!("not finished: {fit:?}") };
-        (model.to_files().unwrap().weights, history.clone())
-    }
-
     #[test]
-    fn a_stopped_and_resumed_run_ends_with_the_same_bytes() {
-        let lab = Lab::new();
-        let whole = bytes(&lab.run(None, 0));
-        for stop_at in [1, 4, 6, 10] {
-            let folder = tempfile::tempdir().unwrap();
-            let keep = checkpointing(&folder, 100);
-            assert_eq!(lab.run(Some(&keep), stop_at), Fit::Stopped { step: stop_at });
-            assert_eq!(bytes(&lab.run(Some(&keep), 0)), whole, "stopped at {stop_at}");
-        }
-    }
-
-    #[test]
-    fn a_run_cut_off_between_checkpoints_repeats_the_steps_since_the_last_one() {
-        let lab = Lab::new();
-        let folder = tempfile::tempdir().unwrap();
-        let keep = checkpointing(&folder, 3);
-        let whole = bytes(&lab.run(Some(&keep), 0));
-        let mut first_step = None;
-        let mut observer = |progress: &Progress<'_>| {
-            first_step.get_or_insert(progress.step);
-            Flow::Continue
-        };
-        let again =
-            fit(&lab.model, &lab.spec, lab.data(), DeviceName::Cpu, Some(&keep), &mut observer);
-        assert_eq!(bytes(&again.unwrap()), whole);
-        assert_eq!(first_step, Some(10), "the last checkpoint is that of step 9");
-    }
-
-    #[test]
-    fn checkpoints_of_other_settings_or_data_are_not_taken_up() {
+    fn the_record_has_a_row_for_each_epoch_and_the_loss_falls() {
         let mut lab = Lab::new();
-        let folder = tempfile::tempdir().unwrap();
-        let keep = checkpointing(&folder, 100);
-        lab.run(Some(&keep), 5);
-        lab.spec.seed = crate::numerics::Seed(8);
-        let expected = bytes(&lab.run(None, 0));
-        assert_eq!(bytes(&lab.run(Some(&keep), 0)), expected);
+        lab.spec.length = Length::Epochs(NonZeroUsize::new(15).unwrap());
+        let (_, history) = lab.finished(None);
+        let names = "epoch steps total reconstruction variance isometry j \
+                     gamma_1 gamma_2 gamma_3 gamma_4 \
+                     variance_1 variance_2 variance_3 variance_4";
+        assert_eq!(history.columns.join(" "), names);
+        assert_eq!(history.rows.len(), 15);
+        assert!(
+            history.rows.iter().all(|row| (row[1] - 4.0).abs() < 1e-9),
+            "50 images in batches of 16"
+        );
+        assert!(history.rows[14][2] < 0.7 * history.rows[0][2], "{:?}", history.rows);
+        assert!(history.rows[14][6] >= 1.0, "gamma was laid out around some j");
     }
 
     #[test]
@@ -274,24 +290,9 @@ mod tests {
         let lab = Lab::new();
         let with_threads = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| bytes(&lab.run(None, 0)))
+            pool.install(|| lab.bytes(None))
         };
         assert_eq!(with_threads(1), with_threads(3));
-    }
-
-    #[test]
-    fn the_record_has_a_row_for_each_epoch_and_the_loss_falls() {
-        let mut lab = Lab::new();
-        lab.spec.length = Length::Epochs(NonZeroUsize::new(15).unwrap());
-        let (_, history) = bytes(&lab.run(None, 0));
-        let names = ["epoch", "steps", "total", "reconstruction", "variance", "isometry"];
-        assert_eq!(history.columns, names);
-        assert_eq!(history.rows.len(), 15);
-        assert!(
-            history.rows.iter().all(|row| (row[1] - 4.0).abs() < 1e-9),
-            "50 images in batches of 16"
-        );
-        assert!(history.rows[14][2] < 0.7 * history.rows[0][2], "{:?}", history.rows);
     }
 
     #[test]
@@ -305,17 +306,52 @@ mod tests {
 
     #[test]
     fn data_that_do_not_suit_the_model_are_refused() {
-        let lab = Lab::new();
+        let mut lab = Lab::new();
         let none = TrainingData { distances: None, ..lab.data() };
         assert_eq!(
             lab.error(none),
-            "the model needs distances between the training images, but none are given"
+            "the model needs distances between the training samples, but none are given"
         );
         let fewer = Distances::from_parts(1, vec![0.0], 1.0, crate::geometry::Rescale::None);
         let fewer = fewer.unwrap();
         assert_eq!(
             lab.error(TrainingData { distances: Some(&fewer), ..lab.data() }),
-            "there are 50 training images but distances between 1 points"
+            "there are 50 training samples but distances between 1 points"
         );
+        lab.model =
+            options().from_str("ArdVae(latent: 2, network: Mlp(widths: []), beta: 1)").unwrap();
+        assert_eq!(
+            lab.error(lab.data()),
+            "each epoch sets 10000 samples aside, but there are only 50: lower `prior_samples`"
+        );
+    }
+
+    #[test]
+    fn a_run_without_gains_ends_early_with_the_weights_of_the_best_epoch() {
+        let mut lab = Lab::new();
+        lab.model = options().from_str("Ae(latent: 2, network: Mlp(widths: [8]))").unwrap();
+        lab.spec = options()
+            .from_str(
+                "(length: Epochs(60), batch_size: 16, optimizer: Adam(rate: 0.3), seed: 7, \
+                 early_stopping: (patience: 3))",
+            )
+            .unwrap();
+        let validation = lab.samples.clone();
+        let data = TrainingData { validation: Some(&validation), ..lab.data() };
+        let mut epochs = 0;
+        let mut observer = |progress: &Progress<'_>| {
+            epochs = progress.epoch;
+            Flow::Continue
+        };
+        let found = fit(&lab.model, &lab.spec, data, lab.device(), None, &mut observer).unwrap();
+        let Fit::Finished { model, history, best_epoch } = found else { panic!("not finished") };
+        let best = best_epoch.unwrap();
+        assert!(epochs < 60 && best + 3 == epochs, "best {best}, ended {epochs}");
+        let column = history.columns.iter().position(|name| name == "validation").unwrap();
+        let losses: Vec<f64> = history.rows.iter().map(|row| row[column]).collect();
+        let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!((losses[best - 1] - least).abs() < 1e-12);
+        let again = model.reconstruction(&validation, lab.device()).unwrap();
+        assert!((again - least).abs() < 1e-4 * least, "{again} against {least}");
     }
 }

@@ -1,19 +1,40 @@
-//! A small training for the tests of this folder.
+//! A small training for the tests of this folder, of any model.
 
 use std::collections::BTreeMap;
 
-use super::{Checkpointing, Fit, Flow, Progress, TrainSpec, TrainingData, fit};
-use crate::data::{BrokenPolicy, DatasetSpec, Files, Images, Prepared, Recipe, Split, prepare};
-use crate::device::DeviceName;
+use super::{Checkpointing, Fit, Flow, History, Progress, TrainSpec, TrainingData, fit};
+use crate::data::{BrokenPolicy, DatasetSpec, Files, Images, Prepared, Recipe, SampleSet, Split};
+use crate::data::prepare;
+use crate::device::{DeviceName, test_device};
 use crate::geometry::{Distances, GeodesicSpec};
 use crate::models::ModelSpec;
+pub(super) use crate::models::reference::options;
 
-/// Returns the options with which pipelines are read.
-pub(super) fn options() -> ron::Options {
-    ron::Options::default()
-        .with_default_extension(ron::extensions::Extensions::UNWRAP_VARIANT_NEWTYPES)
-        .with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME)
+/// Returns every model that is trained step by step, with every way in which it can be trained.
+pub(super) fn models() -> Vec<(&'static str, ModelSpec)> {
+    let network = "network: Conv(channels: [4, 6])";
+    let normed = "network: Conv(channels: [4, 6], batch_norm: true)";
+    let texts = [
+        ("ae", format!("Ae(latent: 3, {normed})")),
+        ("ard-vae", format!("ArdVae(latent: 3, {network}, beta: 2, prior_samples: 10)")),
+        ("hae", format!("Hae(latent: 3, {normed})")),
+        (
+            "hae-sampled",
+            format!(
+                "Hae(latent: 3, {network}, prefixes: Sampled(ratio: 0.9, \
+                 sweep: (tolerance: 0.5, epochs: 1)))"
+            ),
+        ),
+        ("irmae", format!("Irmae(latent: 3, {network}, layers: 2)")),
+        ("pca-ae", format!("PcaAe(latent: 3, {network})")),
+        ("pca-ae-shared", format!("PcaAe(latent: 3, {normed}, trunk: Shared)")),
+        ("pcae", format!("Pcae(latent: 4, {network}, beta: 16, {GAMMA})")),
+        ("vae", format!("Vae(latent: 3, {network})")),
+    ];
+    texts.into_iter().map(|(name, text)| (name, options().from_str(&text).unwrap())).collect()
 }
+
+const GAMMA: &str = "gamma: Dynamic(threshold: 0.9, every: Steps(4))";
 
 fn training_images(data: &DatasetSpec) -> Images {
     let recipe = Recipe {
@@ -34,33 +55,48 @@ fn training_images(data: &DatasetSpec) -> Images {
     }
 }
 
-/// Eleven steps in epochs of four whose last batch is smaller, with two updates of gamma.
+/// Twelve epochs of four steps whose last batch is smaller.
 pub(super) struct Lab {
     pub(super) model: ModelSpec,
     pub(super) spec: TrainSpec,
-    pub(super) images: Images,
+    pub(super) samples: SampleSet,
     distances: Distances,
 }
 
 impl Lab {
+    /// Trains a PCAE for eleven steps.
     pub(super) fn new() -> Self {
+        let text = format!(
+            "Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, {GAMMA})"
+        );
+        let mut lab = Self::with(options().from_str(&text).unwrap());
+        let spec = "(length: Steps(11), batch_size: 16, optimizer: Adam(rate: 3e-3), \
+                    schedule: FlatThenCosine(flat: 0.5), seed: 7)";
+        lab.spec = options().from_str(spec).unwrap();
+        lab
+    }
+
+    /// Trains any model for twelve epochs (in each of its stages).
+    pub(super) fn with(model: ModelSpec) -> Self {
         let data = "Dsprites(Render(size: 8, supersampling: 2, \
                     factors: Continuous(samples: 50, seed: 1)))";
         let data: DatasetSpec = options().from_str(data).unwrap();
-        let images = training_images(&data);
+        let samples = SampleSet::Images(training_images(&data));
         let graph: GeodesicSpec = options().from_str("(neighbors: 5)").unwrap();
-        let distances = Distances::geodesic(&images.to_points(), &graph, &mut |_, _| ()).unwrap();
-        let model = "Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, \
-                     gamma: Dynamic(threshold: 0.9, every: Steps(4)))";
-        let model = options().from_str(model).unwrap();
-        let spec = "(length: Steps(11), batch_size: 16, optimizer: Adam(rate: 3e-3), \
-                    schedule: FlatThenCosine(flat: 0.5), seed: 7)";
+        let distances = Distances::geodesic(&samples, &graph, &mut |_, _| ()).unwrap();
+        let spec =
+            "(length: Epochs(12), batch_size: 16, optimizer: Adam(rate: 3e-3), seed: 7)";
         let spec = options().from_str(spec).unwrap();
-        Self { model, spec, images, distances }
+        Self { model, spec, samples, distances }
+    }
+
+    pub(super) fn device(&self) -> DeviceName {
+        test_device()
     }
 
     pub(super) fn data(&self) -> TrainingData<'_> {
-        TrainingData { images: &self.images, distances: Some(&self.distances) }
+        let distances = self.model.needs_distances().then_some(&self.distances);
+        TrainingData { samples: &self.samples, distances, validation: None }
     }
 
     /// Trains to the end, or until `stop_at` steps are taken.
@@ -68,14 +104,28 @@ impl Lab {
         let mut observer = |progress: &Progress<'_>| {
             if progress.step == stop_at { Flow::Stop } else { Flow::Continue }
         };
-        let (data, cpu) = (self.data(), DeviceName::Cpu);
-        fit(&self.model, &self.spec, data, cpu, checkpointing, &mut observer).unwrap()
+        let (data, device) = (self.data(), self.device());
+        fit(&self.model, &self.spec, data, device, checkpointing, &mut observer).unwrap()
+    }
+
+    /// Trains to the end, and returns the bytes of the weights and the record.
+    pub(super) fn finished(&self, checkpointing: Option<&Checkpointing>) -> (Vec<u8>, History) {
+        match self.run(checkpointing, 0) {
+            Fit::Finished { model, history, .. } => (model.to_files().unwrap().weights, history),
+            Fit::Stopped { step } => panic!("stopped at {step}"),
+        }
+    }
+
+    /// Trains to the end, and returns all bytes that would be stored.
+    pub(super) fn bytes(&self, checkpointing: Option<&Checkpointing>) -> (Vec<u8>, String) {
+        let (weights, history) = self.finished(checkpointing);
+        (weights, history.to_csv())
     }
 
     /// Returns the message of a training that fails.
     pub(super) fn error(&self, data: TrainingData<'_>) -> String {
         let observer = &mut |_: &Progress<'_>| Flow::Continue;
-        let result = fit(&self.model, &self.spec, data, DeviceName::Cpu, None, observer);
+        let result = fit(&self.model, &self.spec, data, self.device(), None, observer);
         result.unwrap_err().to_string()
     }
 }

@@ -8,9 +8,15 @@ mod batches;
 mod checkpoint;
 mod fit;
 mod history;
+mod keeper;
 #[cfg(test)]
 mod lab;
 mod progress;
+mod recorder;
+#[cfg(test)]
+mod resume;
+mod schedule;
+mod stopping;
 mod trained;
 
 use std::num::NonZeroUsize;
@@ -22,29 +28,44 @@ pub use self::adam::AdamSpec;
 pub use self::batches::TrainingData;
 pub use self::checkpoint::CheckpointError;
 pub use self::fit::fit;
-pub use self::history::History;
+pub use self::history::{History, HistoryError};
 pub use self::progress::{Checkpointing, Fit, Flow, Progress};
+pub use self::schedule::Schedule;
+pub use self::stopping::EarlyStopping;
 pub use self::trained::{ModelFiles, TrainedModel};
-use crate::data::ImageShape;
+use crate::data::SampleForm;
 use crate::device::DeviceError;
 use crate::models::ModelError;
 use crate::numerics::Seed;
-use crate::numerics::units::Fraction;
 
 /// Says why training failed.
 #[derive(Debug, Error)]
 pub enum TrainError {
     /// There is nothing to learn from.
-    #[error("there are no training images")]
-    NoImages,
-    /// The model needs distances between the training images.
-    #[error("the model needs distances between the training images, but none are given")]
+    #[error("there are no training samples")]
+    NoSamples,
+    /// There is nothing to be tried on.
+    #[error("early stopping needs validation samples, but there are none")]
+    NoValidation,
+    /// The model sets more samples aside than there are.
+    #[error(
+        "each epoch sets {held_out} samples aside, but there are only {samples}: lower \
+         `prior_samples`"
+    )]
+    TooFewSamples {
+        /// Number of samples.
+        samples: usize,
+        /// Samples set aside.
+        held_out: usize,
+    },
+    /// The model needs distances between the training samples.
+    #[error("the model needs distances between the training samples, but none are given")]
     NoDistances,
-    /// Images and distances do not belong together.
-    #[error("there are {images} training images but distances between {distances} points")]
+    /// Samples and distances do not belong together.
+    #[error("there are {samples} training samples but distances between {distances} points")]
     OtherPoints {
-        /// Number of images.
-        images: usize,
+        /// Number of samples.
+        samples: usize,
         /// Number of points in the table of distances.
         distances: usize,
     },
@@ -66,9 +87,9 @@ pub enum TrainError {
         /// Name of the first such array.
         name: String,
     },
-    /// The distances belong to other images.
-    #[error("the distances are between other images than `data`: compute them from the same stage")]
-    OtherImages,
+    /// The distances belong to other samples.
+    #[error("the distances are between other samples than `data`: compute them from the same stage")]
+    OtherSamples,
     /// The model cannot be built or loaded.
     #[error("cannot build the model")]
     Model(#[from] ModelError),
@@ -81,13 +102,13 @@ pub enum TrainError {
     /// The description of a stored model is not readable.
     #[error("the description of the model is not readable")]
     Description(#[from] serde_json::Error),
-    /// Images of another shape than the model's.
-    #[error("the model was trained on images of {expected}, found {found}")]
-    OtherShape {
-        /// Shape of the training images.
-        expected: ImageShape,
-        /// Shape of the images given.
-        found: ImageShape,
+    /// Samples of another form than the model's.
+    #[error("the model was trained on {expected}, found {found}")]
+    OtherForm {
+        /// What the training samples look like.
+        expected: SampleForm,
+        /// What the samples given look like.
+        found: SampleForm,
     },
 }
 
@@ -95,9 +116,9 @@ pub enum TrainError {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSpec {
-    /// How long to train.
+    /// How long to train; a model of several stages trains this long in each.
     pub length: Length,
-    /// Images in each step; the last batch of an epoch may be smaller, so 3000 images in
+    /// Samples in each step; the last batch of an epoch may be smaller, so 3000 samples in
     /// batches of 256 make 12 steps an epoch.
     pub batch_size: NonZeroUsize,
     /// How weights follow gradients.
@@ -105,14 +126,17 @@ pub struct TrainSpec {
     /// How the learning rate changes.
     #[serde(default)]
     pub schedule: Schedule,
-    /// Source of the initial weights and of the order of the images.
+    /// When to end before the time is over.
+    #[serde(default)]
+    pub early_stopping: Option<EarlyStopping>,
+    /// Source of the initial weights and of the order of the samples.
     pub seed: Seed,
 }
 
 /// How long to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Length {
-    /// This many passes over the training images.
+    /// This many passes over the training samples.
     Epochs(NonZeroUsize),
     /// This many optimizer steps, even if the last epoch is cut short.
     Steps(NonZeroUsize),
@@ -136,55 +160,9 @@ pub enum OptimizerSpec {
     Adam(AdamSpec),
 }
 
-/// How the learning rate changes over the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Schedule {
-    /// It does not.
-    #[default]
-    Constant,
-    /// Full rate for a share of the steps, then half a cosine down to zero.
-    FlatThenCosine {
-        /// Share of the steps at full rate.
-        flat: Fraction,
-    },
-}
-
-impl Schedule {
-    /// Returns the factor on the learning rate for a step counted from 0.
-    pub fn factor(self, step: usize, steps: usize) -> f64 {
-        match self {
-            Self::Constant => 1.0,
-            Self::FlatThenCosine { flat } => {
-                let flat_steps = flat.get() * steps as f64;
-                let falling_steps = (steps as f64 - flat_steps).max(1.0);
-                let fallen = ((step as f64 - flat_steps) / falling_steps).clamp(0.0, 1.0);
-                f64::midpoint(1.0, (std::f64::consts::PI * fallen).cos())
-            }
-        }
-    }
-}
-
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "a factor of one is exact")]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_rate_is_flat_then_falls_along_a_cosine() {
-        let schedule = Schedule::FlatThenCosine { flat: Fraction::new(0.5).unwrap() };
-        let factors = [0, 499, 500, 750, 999].map(|step| schedule.factor(step, 1000));
-        assert_eq!(factors[..3], [1.0, 1.0, 1.0]);
-        assert!((factors[3] - 0.5).abs() < 1e-12);
-        assert!(factors[4] > 0.0 && factors[4] < 1e-4);
-        assert_eq!(Schedule::Constant.factor(999, 1000), 1.0);
-    }
-
-    #[test]
-    fn a_run_that_is_flat_throughout_never_falls() {
-        let schedule = Schedule::FlatThenCosine { flat: Fraction::new(1.0).unwrap() };
-        assert_eq!(schedule.factor(9, 10), 1.0);
-    }
 
     #[test]
     fn a_length_in_epochs_is_multiplied_by_the_steps_of_an_epoch() {

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 
 use super::{History, TrainedModel};
 
-/// Where and how often a training keeps its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a training keeps its state.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checkpointing {
-    /// Folder for the checkpoint files of this one training.
+    /// Folder for the checkpoints of one trajectory: trainings that differ in nothing but length.
     pub folder: PathBuf,
-    /// Steps between two checkpoints.
-    pub every_steps: NonZeroUsize,
+    /// Share of the time that writing checkpoints may take; one is written at the end of an epoch
+    /// once the last one has paid off.
+    pub overhead: f64,
+    /// Steps after which the state is kept for good, so that a shorter run can be had later.
+    pub keep_every: Option<NonZeroUsize>,
 }
 
 /// How far a training has come.
@@ -21,14 +24,22 @@ pub struct Progress<'a> {
     pub epoch: usize,
     /// Epochs of the whole run.
     pub epochs: usize,
+    /// Whether this step was the last of its epoch or of the run.
+    pub epoch_ended: bool,
     /// Steps taken.
     pub step: usize,
     /// Steps of the whole run.
     pub steps: usize,
-    /// Total loss of this step.
-    pub loss: f64,
+    /// The step from which this run went on; 0 if it began.
+    pub resumed_from: usize,
     /// The total and the named terms of this step.
     pub terms: &'a [(&'static str, f64)],
+    /// Factor on the learning rate in this step.
+    pub rate_factor: f64,
+    /// How many leading coordinates hold 99 % of the variance of the codes seen in this epoch.
+    pub dimension: Option<usize>,
+    /// Validation loss after this epoch, if it has ended and there are samples for it.
+    pub validation: Option<f64>,
 }
 
 /// What an observer wants to happen next.
@@ -41,14 +52,16 @@ pub enum Flow {
 }
 
 /// How a training ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Fit {
-    /// All steps were taken.
+    /// All steps were taken, or waiting for a better epoch did not pay any more.
     Finished {
         /// The model with its final weights.
         model: TrainedModel,
-        /// Mean losses of every epoch.
+        /// The record of every epoch.
         history: History,
+        /// The epoch that the weights are of, if it is not the last.
+        best_epoch: Option<usize>,
     },
     /// The observer asked to stop; a checkpoint holds the state if a folder was given.
     Stopped {

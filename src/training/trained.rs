@@ -1,4 +1,4 @@
-//! A trained model: its settings and weights, and what it does with images.
+//! A trained model: its settings and weights, and what it does with samples.
 //!
 //! Stored as two plain files: `model.json` and `weights.safetensors`.
 
@@ -6,27 +6,28 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use super::batches::images_on;
-use crate::data::{ImageShape, Images};
+use crate::data::{SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
-use crate::models::{Codec, ModelError, ModelSpec, Weights, losses};
+use crate::models::{
+    Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on,
+};
 use crate::numerics::Points;
 
-/// Images encoded at a time; bounds memory, does not change results.
-const CHUNK: usize = 512;
+/// Samples reconstructed together; bounds memory.
+const LOT: usize = 512;
 
 /// A model with its final weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainedModel {
     spec: ModelSpec,
-    shape: ImageShape,
+    form: SampleForm,
     weights: Weights,
 }
 
 /// The content of the files that hold a trained model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelFiles {
-    /// `model.json`: the settings and the image shape.
+    /// `model.json`: the settings and what samples look like.
     pub description: Vec<u8>,
     /// `weights.safetensors`: the weights.
     pub weights: Vec<u8>,
@@ -36,23 +37,23 @@ pub struct ModelFiles {
 #[serde(deny_unknown_fields)]
 struct Description {
     model: ModelSpec,
-    shape: ImageShape,
+    samples: SampleForm,
 }
 
 impl TrainedModel {
     /// Joins settings with trained weights.
-    pub const fn new(spec: ModelSpec, shape: ImageShape, weights: Weights) -> Self {
-        Self { spec, shape, weights }
+    pub const fn new(spec: ModelSpec, form: SampleForm, weights: Weights) -> Self {
+        Self { spec, form, weights }
     }
 
-    /// Returns the shape of the images the model was trained on.
-    pub const fn shape(&self) -> ImageShape {
-        self.shape
+    /// Returns what the samples look like that the model was trained on.
+    pub const fn form(&self) -> SampleForm {
+        self.form
     }
 
     /// Returns the content of the files that hold this model.
     pub fn to_files(&self) -> Result<ModelFiles, TrainError> {
-        let description = Description { model: self.spec.clone(), shape: self.shape };
+        let description = Description { model: self.spec.clone(), samples: self.form };
         let mut description = serde_json::to_vec_pretty(&description)?;
         description.push(b'\n');
         let weights = self.weights.to_bytes().map_err(ModelError::from)?;
@@ -61,85 +62,104 @@ impl TrainedModel {
 
     /// Reads a model from the content of its files, and checks that the weights fit.
     pub fn from_files(files: &ModelFiles) -> Result<Self, TrainError> {
-        let Description { model, shape } = serde_json::from_slice(&files.description)?;
+        let Description { model, samples } = serde_json::from_slice(&files.description)?;
         let weights = Weights::from_bytes(&files.weights).map_err(ModelError::from)?;
-        model.codec(shape, &weights, &open(DeviceName::Cpu)?)?;
-        Ok(Self { spec: model, shape, weights })
+        model.codec(samples, &weights, &open(DeviceName::default())?)?;
+        Ok(Self { spec: model, form: samples, weights })
     }
 
-    /// Returns the codes of images, in their order.
-    pub fn encode(&self, images: &Images, device: DeviceName) -> Result<Points, TrainError> {
+    /// Returns the codes of samples, in their order.
+    pub fn encode(&self, samples: &SampleSet, device: DeviceName) -> Result<Points, TrainError> {
         let device = open(device)?;
-        Ok(encode_all(&*self.codec(images, &device)?, images, &device))
+        let codec = self.codec(samples, &device)?;
+        let rows: Vec<usize> = (0..samples.len()).collect();
+        Ok(map_rows(samples, &rows, &device, &|samples| codec.encode(samples)))
     }
 
-    /// Returns the mean over images of the binary cross-entropy summed over pixels.
-    pub fn reconstruction(&self, images: &Images, device: DeviceName) -> Result<f64, TrainError> {
+    /// Returns the reconstruction loss that goes with the samples, averaged over them:
+    /// cross-entropy for images and squared error for vectors, summed over values.
+    pub fn reconstruction(
+        &self,
+        samples: &SampleSet,
+        device: DeviceName,
+    ) -> Result<f64, TrainError> {
+        let kind = match self.form {
+            SampleForm::Image(_) => Reconstruction::CrossEntropy,
+            SampleForm::Vector { .. } => Reconstruction::SquaredError,
+        };
+        self.reconstruction_as(kind, samples, device)
+    }
+
+    /// Returns a reconstruction loss of the user's choice, averaged over samples.
+    pub fn reconstruction_as(
+        &self,
+        kind: Reconstruction,
+        samples: &SampleSet,
+        device: DeviceName,
+    ) -> Result<f64, TrainError> {
         let device = open(device)?;
-        let codec = self.codec(images, &device)?;
-        let mut sum = 0.0;
-        for indices in chunks(images.len()) {
-            let pixels = images_on(images, &indices, &device);
-            let logits = codec.decode(codec.encode(pixels.clone()));
-            let mean = losses::reconstruction(logits, pixels);
-            sum += f64::from(mean.into_scalar::<f32>()) * indices.len() as f64;
-        }
-        Ok(sum / images.len().max(1) as f64)
+        let codec = self.codec(samples, &device)?;
+        Ok(mean_reconstruction(&*codec, kind, samples, &device))
     }
 
-    fn codec(&self, images: &Images, device: &Device) -> Result<Box<dyn Codec>, TrainError> {
-        if images.shape() != self.shape {
-            return Err(TrainError::OtherShape { expected: self.shape, found: images.shape() });
+    fn codec(&self, samples: &SampleSet, device: &Device) -> Result<Box<dyn Codec>, TrainError> {
+        if samples.form() != self.form {
+            return Err(TrainError::OtherForm { expected: self.form, found: samples.form() });
         }
-        Ok(self.spec.codec(self.shape, &self.weights, device)?)
+        Ok(self.spec.codec(self.form, &self.weights, device)?)
     }
 }
 
-/// Encodes all images, some at a time.
-pub(super) fn encode_all(codec: &dyn Codec, images: &Images, device: &Device) -> Points {
-    let mut values = Vec::new();
-    let mut width = 1;
-    for indices in chunks(images.len()) {
-        let codes = codec.encode(images_on(images, &indices, device));
-        width = codes.dims()[1];
-        values.extend(codes.into_data().iter::<f32>());
+/// Returns the mean over samples of a reconstruction loss.
+pub(super) fn mean_reconstruction(
+    codec: &dyn Codec,
+    kind: Reconstruction,
+    samples: &SampleSet,
+    device: &Device,
+) -> f64 {
+    let mut sum = 0.0;
+    for start in (0..samples.len()).step_by(LOT) {
+        let rows: Vec<usize> = (start..samples.len().min(start + LOT)).collect();
+        let lot = rows_on(samples, &rows, device);
+        let output = codec.decode(codec.encode(lot.clone()));
+        let mean = kind.loss(output, codec.output(), lot);
+        sum += f64::from(mean.into_scalar::<f32>()) * rows.len() as f64;
     }
-    Points::from_rows(width, values)
-}
-
-fn chunks(count: usize) -> impl Iterator<Item = Vec<usize>> {
-    (0..count).step_by(CHUNK).map(move |start| (start..count.min(start + CHUNK)).collect())
+    sum / samples.len().max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Annotations;
+    use crate::data::{Annotations, ImageShape, Images};
     use crate::training::Fit;
-    use crate::training::lab::Lab;
+    use crate::training::lab::{Lab, models};
 
     #[test]
     fn a_stored_model_gives_the_same_codes() {
-        let lab = Lab::new();
-        let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
-        let restored = TrainedModel::from_files(&model.to_files().unwrap()).unwrap();
-        assert_eq!(restored, model);
-        let codes = restored.encode(&lab.images, DeviceName::Cpu).unwrap();
-        assert_eq!((codes.rows(), codes.width()), (50, 4));
-        assert_eq!(codes, model.encode(&lab.images, DeviceName::Cpu).unwrap());
-        let reconstruction = model.reconstruction(&lab.images, DeviceName::Cpu).unwrap();
-        assert!(reconstruction > 0.0 && reconstruction < 64.0);
+        for (name, model) in models() {
+            let lab = Lab::with(model);
+            let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
+            let restored = TrainedModel::from_files(&model.to_files().unwrap()).unwrap();
+            assert_eq!(restored, model, "{name}");
+            let codes = restored.encode(&lab.samples, lab.device()).unwrap();
+            assert_eq!((codes.rows(), codes.width()), (50, lab.model.latent()), "{name}");
+            assert_eq!(codes, model.encode(&lab.samples, lab.device()).unwrap(), "{name}");
+            let reconstruction = model.reconstruction(&lab.samples, lab.device()).unwrap();
+            assert!(reconstruction > 0.0 && reconstruction < 64.0, "{name}: {reconstruction}");
+        }
     }
 
     #[test]
-    fn images_of_another_shape_are_refused() {
-        let Fit::Finished { model, .. } = Lab::new().run(None, 0) else { panic!("not finished") };
+    fn samples_of_another_form_are_refused() {
+        let lab = Lab::new();
+        let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
         let shape = ImageShape { channels: 1, height: 4, width: 8 };
         let images = Images::new(shape, vec![0; 32], Annotations::default()).unwrap();
-        let error = model.encode(&images, DeviceName::Cpu).unwrap_err();
+        let error = model.encode(&SampleSet::Images(images), lab.device()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the model was trained on images of 1 x 8 x 8, found 1 x 4 x 8"
+            "the model was trained on images of 1 x 8 x 8, found images of 1 x 4 x 8"
         );
     }
 }

@@ -6,6 +6,7 @@
 //! (16 + 32 x, 16 + 32 y), semi-axes 12.76 s and 7.215 s, counter-clockwise on screen.
 //! Checked against: the original animation's six scale frames (76 to 288 lit pixels).
 
+use std::collections::BTreeMap;
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -53,6 +54,9 @@ pub enum Sampling {
         samples: NonZeroUsize,
         /// Decides the factors; every split has its own stream.
         seed: Seed,
+        /// Factors that do not vary, such as `{"scale": 0.75}`: fewer dimensions to be found.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        fixed: BTreeMap<String, f64>,
     },
 }
 
@@ -76,22 +80,51 @@ impl Rendering {
     }
 }
 
+/// Returns the least and the greatest value of a factor.
+fn range_of(factor: &str) -> (f64, f64) {
+    match factor {
+        "scale" => (0.5, 1.0),
+        "orientation" => (0.0, (ORIENTATIONS - 1) as f64 * ORIENTATION_STEP),
+        _ => (0.0, 1.0),
+    }
+}
+
 impl Sampling {
+    /// Returns settings that can't hold, one line each.
+    pub(in crate::data) fn problems(&self) -> Vec<String> {
+        let Self::Continuous { fixed, .. } = self else {
+            return Vec::new();
+        };
+        let problem = |(name, value): (&String, &f64)| {
+            if !FACTOR_NAMES.contains(&&**name) {
+                let names = FACTOR_NAMES.join(", ");
+                return Some(format!("there is no factor `{name}`: they are {names}"));
+            }
+            let (low, high) = range_of(name);
+            let inside = (low..=high).contains(value);
+            (!inside).then(|| format!("{name} lies between {low} and {high:.4}, not at {value}"))
+        };
+        fixed.iter().filter_map(problem).collect()
+    }
+
     /// Returns all ellipses, with their parts where these are drawn apart.
     fn ellipses(&self) -> (Vec<Ellipse>, Option<Vec<Split>>) {
         match self {
             Self::Lattice => ((0..LATTICE).map(Ellipse::on_lattice).collect(), None),
-            Self::Continuous { samples, seed } => {
+            Self::Continuous { samples, seed, fixed } => {
                 let parts = Split::ALL.map(|split| vec![split; samples.get()]).concat();
                 let ellipses = Split::ALL.map(|split| {
                     let mut rng = seed.stream(&format!("dsprites/factors/{}", split.name()));
-                    let mut draw = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
+                    // A fixed factor is drawn too, so that the others stay what they were.
+                    let mut draw = |name: &str| {
+                        let (low, high) = range_of(name);
+                        let drawn = low + (high - low) * rng.random::<f64>();
+                        fixed.get(name).copied().unwrap_or(drawn)
+                    };
                     (0..samples.get())
-                        .map(|_| Ellipse {
-                            scale: draw(0.5, 1.0),
-                            orientation: draw(0.0, (ORIENTATIONS - 1) as f64 * ORIENTATION_STEP),
-                            x: draw(0.0, 1.0),
-                            y: draw(0.0, 1.0),
+                        .map(|_| {
+                            let [scale, orientation, x, y] = FACTOR_NAMES.map(&mut draw);
+                            Ellipse { scale, orientation, x, y }
                         })
                         .collect::<Vec<_>>()
                 });
@@ -214,8 +247,34 @@ mod tests {
             factors: Sampling::Continuous {
                 samples: NonZeroUsize::new(20).unwrap(),
                 seed: Seed(3),
+                fixed: BTreeMap::new(),
             },
         }
+    }
+
+    #[test]
+    fn a_fixed_factor_leaves_the_others_as_they_were() {
+        let free = continuous(1).open().catalog.annotations.factors;
+        let mut rendering = continuous(1);
+        let Sampling::Continuous { fixed, .. } = &mut rendering.factors else { panic!() };
+        fixed.insert("orientation".to_owned(), 1.0);
+        let held = rendering.open().catalog.annotations.factors;
+        for (free, held) in free.values.chunks(4).zip(held.values.chunks(4)) {
+            assert_eq!((held[0], held[1]), (free[0], 1.0));
+            assert_eq!(held[2..], free[2..]);
+        }
+        assert!(rendering.factors.problems().is_empty());
+    }
+
+    #[test]
+    fn factors_can_be_fixed_only_where_they_exist() {
+        let text = "Continuous(samples: 2, seed: 0, fixed: {\"scale\": 2.0, \"color\": 1.0})";
+        let sampling: Sampling = ron::from_str(text).unwrap();
+        let expected = [
+            "there is no factor `color`: they are scale, orientation, x, y",
+            "scale lies between 0.5 and 1.0000, not at 2",
+        ];
+        assert_eq!(sampling.problems(), expected);
     }
 
     /// Draws everything.

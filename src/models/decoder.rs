@@ -1,0 +1,90 @@
+//! From codes to samples.
+//!
+//! What: the mirror image of the encoder. No activation follows the first fully connected layer of
+//! a convolutional decoder, nor the last layer: images come out as logits, vectors as they are.
+//! Checked against: tests/reference/models.json (PyTorch).
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation};
+
+use super::convolutions::{Doubling, Pointwise};
+use super::layers::{Dense, Initializer, Norm};
+use super::network::{LastLayer, NetworkSpec};
+use super::{ModelError, Start};
+use crate::data::ImageShape;
+
+/// Turns codes into samples.
+#[derive(Module, Debug)]
+pub(super) struct Decoder {
+    from_latent: Dense,
+    hidden: Vec<Dense>,
+    convolutions: Vec<Doubling>,
+    norms: Vec<Norm>,
+    last: Option<Pointwise>,
+}
+
+impl Decoder {
+    /// Makes a decoder with weights drawn from a named stream of the seed.
+    pub(super) fn new(
+        network: &NetworkSpec,
+        latent: usize,
+        start: &Start<'_>,
+        stream: &str,
+    ) -> Result<Self, ModelError> {
+        let layout = network.layout();
+        let mut shapes = layout.shapes(start.form)?;
+        let mut initial = Initializer { rng: start.seed.stream(stream), device: start.device };
+        let image = shapes.first().copied();
+        let keeps_size = layout.last == LastLayer::KeepsSize && shapes.len() > 1;
+        if keeps_size {
+            // Each stage has the channels of one halving further on, at twice its sides.
+            let larger = |pair: &[ImageShape]| ImageShape { channels: pair[1].channels, ..pair[0] };
+            shapes = shapes.windows(2).map(larger).collect();
+        }
+        let first = shapes.last().map_or(start.form.values(), |shape| shape.pixels());
+        let mut widths = layout.widths.clone();
+        widths.reverse();
+        widths.push(first);
+        let from_latent = Dense::new(latent, widths[0], &mut initial);
+        let hidden =
+            widths.windows(2).map(|pair| Dense::new(pair[0], pair[1], &mut initial)).collect();
+        let convolutions: Vec<_> = shapes
+            .windows(2)
+            .rev()
+            .map(|pair| Doubling::new(pair[1].channels, pair[0], &mut initial))
+            .collect();
+        let last = match (keeps_size, shapes.first(), image) {
+            (true, Some(shape), Some(image)) => {
+                Some(Pointwise::new(shape.channels, image.channels, &mut initial))
+            }
+            _ => None,
+        };
+        let followed = convolutions.len() - usize::from(!keeps_size && !convolutions.is_empty());
+        let normed = convolutions.iter().take(followed).filter(|_| layout.batch_norm);
+        let norms = normed.map(|layer| Norm::new(layer.outputs(), start.device)).collect();
+        Ok(Self { from_latent, hidden, convolutions, norms, last })
+    }
+
+    /// Returns samples, as logits if they are images: `[batch, latent]` to `[batch, values]`.
+    pub(super) fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
+        let mut hidden = self.from_latent.forward(codes.transpose()); // [features, batch]
+        for layer in &self.hidden {
+            hidden = layer.forward(activation::relu(hidden));
+        }
+        for (index, convolution) in self.convolutions.iter().enumerate() {
+            if index > 0 {
+                hidden = activation::relu(hidden);
+            }
+            hidden = convolution.forward(hidden); // twice the sides
+            if let Some(norm) = self.norms.get(index) {
+                hidden = norm.forward(hidden);
+            }
+        }
+        if let Some(last) = &self.last {
+            let follows_convolution = !self.convolutions.is_empty();
+            hidden = if follows_convolution { activation::relu(hidden) } else { hidden };
+            hidden = last.forward(hidden);
+        }
+        hidden.transpose()
+    }
+}

@@ -1,0 +1,78 @@
+//! From samples to codes.
+//!
+//! What: 4 x 4 convolutions of stride 2 and padding 1 (perhaps batch normalization) with ReLU,
+//! each halving the image, or fully connected layers with ReLU; then one more to the code.
+//! Checked against: tests/reference/models.json (PyTorch).
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation};
+
+use super::convolutions::Halving;
+use super::layers::{Dense, Initializer, Norm};
+use super::network::NetworkSpec;
+use super::{ModelError, Start};
+
+/// Turns samples into codes.
+#[derive(Module, Debug)]
+pub(super) struct Encoder {
+    convolutions: Vec<Halving>,
+    norms: Vec<Norm>,
+    hidden: Vec<Dense>,
+    to_latent: Dense,
+    #[module(skip)]
+    features: usize,
+}
+
+impl Encoder {
+    /// Makes an encoder with weights drawn from a named stream of the seed.
+    pub(super) fn new(
+        network: &NetworkSpec,
+        latent: usize,
+        start: &Start<'_>,
+        stream: &str,
+    ) -> Result<Self, ModelError> {
+        let layout = network.layout();
+        let shapes = layout.shapes(start.form)?;
+        let mut initial = Initializer { rng: start.seed.stream(stream), device: start.device };
+        let convolutions = shapes
+            .windows(2)
+            .map(|pair| Halving::new(pair[0], pair[1].channels, &mut initial))
+            .collect();
+        let norms = layout.channels.iter().filter(|_| layout.batch_norm);
+        let norms = norms.map(|&channels| Norm::new(channels, start.device)).collect();
+        let mut width = shapes.last().map_or(start.form.values(), |shape| shape.pixels());
+        let mut hidden = Vec::new();
+        for &next in &layout.widths {
+            hidden.push(Dense::new(width, next, &mut initial));
+            width = next;
+        }
+        let to_latent = Dense::new(width, latent, &mut initial);
+        Ok(Self { convolutions, norms, hidden, to_latent, features: width })
+    }
+
+    /// Returns the number of features that the last layer sees.
+    pub(super) const fn features(&self) -> usize {
+        self.features
+    }
+
+    /// Returns what the last layer sees: `[batch, values]` to `[features, batch]`.
+    pub(super) fn look(&self, inputs: Tensor<2>) -> Tensor<2> {
+        let mut hidden = inputs.transpose(); // batch last, see `layers`
+        for (index, convolution) in self.convolutions.iter().enumerate() {
+            hidden = convolution.forward(hidden); // half the sides
+            if let Some(norm) = self.norms.get(index) {
+                hidden = norm.forward(hidden);
+            }
+            hidden = activation::relu(hidden);
+        }
+        for layer in &self.hidden {
+            hidden = activation::relu(layer.forward(hidden));
+        }
+        hidden
+    }
+
+    /// Returns the codes: `[batch, values]` to `[batch, latent]`.
+    pub(super) fn forward(&self, inputs: Tensor<2>) -> Tensor<2> {
+        self.to_latent.forward(self.look(inputs)).transpose()
+    }
+}

@@ -1,0 +1,167 @@
+//! Plain layers and how their weights begin.
+//!
+//! Reference: initial weights are PyTorch's default for `Linear`, `Conv2d` and
+//! `ConvTranspose2d`: uniform within 1 / sqrt(fan in), weights and biases alike. (burn's own
+//! default differs, and IRMAE's low rank depends on this one.)
+//! Assumptions: activations have the batch last, `[features, batch]`: convolutions then move whole
+//! rows, see `convolutions`.
+//! Checked against: tests/reference/models.json (PyTorch).
+
+use burn::module::{Module, Param, RunningState};
+use burn::tensor::{Device, Tensor, TensorData};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// Draws initial weights, in the order in which layers are made.
+pub(super) struct Initializer<'a> {
+    pub(super) rng: ChaCha8Rng,
+    pub(super) device: &'a Device,
+}
+
+impl Initializer<'_> {
+    /// Draws a parameter uniformly within `1 / sqrt(fan_in)`.
+    pub(super) fn draw<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        fan_in: usize,
+    ) -> Param<Tensor<D>> {
+        let bound = 1.0 / (fan_in as f64).sqrt();
+        let values: Vec<f32> = (0..shape.iter().product())
+            .map(|_| (bound * (2.0 * self.rng.random::<f64>() - 1.0)) as f32)
+            .collect();
+        Param::from_data(TensorData::new(values, shape), self.device)
+    }
+}
+
+/// A fully connected layer.
+#[derive(Module, Debug)]
+pub(super) struct Dense {
+    /// `[outputs, inputs]`
+    weight: Param<Tensor<2>>,
+    /// `[outputs]`
+    bias: Param<Tensor<1>>,
+}
+
+impl Dense {
+    pub(super) fn new(inputs: usize, outputs: usize, initial: &mut Initializer<'_>) -> Self {
+        Self {
+            weight: initial.draw([outputs, inputs], inputs),
+            bias: initial.draw([outputs], inputs),
+        }
+    }
+
+    /// `[inputs, batch]` to `[outputs, batch]`
+    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        self.weight.val().matmul(input) + self.bias.val().unsqueeze_dim(1)
+    }
+}
+
+/// A square linear layer without bias.
+#[derive(Module, Debug)]
+pub(super) struct Mixing {
+    /// `[width, width]`
+    weight: Param<Tensor<2>>,
+}
+
+impl Mixing {
+    pub(super) fn new(width: usize, initial: &mut Initializer<'_>) -> Self {
+        Self { weight: initial.draw([width, width], width) }
+    }
+
+    /// `[batch, width]` to `[batch, width]`
+    pub(super) fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
+        codes.matmul(self.weight.val().transpose())
+    }
+}
+
+/// Added to variances before their root is taken, as in PyTorch.
+const EPSILON: f64 = 1e-5;
+/// Weight of the newest batch in the running statistics, as in PyTorch.
+const MOMENTUM: f64 = 0.1;
+
+/// Brings every channel, a row of `[channels, values]`, to mean 0 and variance 1: by the
+/// statistics of the batch while training, by the running ones otherwise.
+fn normalize(
+    input: Tensor<2>,
+    running_mean: &RunningState<Tensor<1>>,
+    running_variance: &RunningState<Tensor<1>>,
+) -> Tensor<2> {
+    let (mean, variance) = if input.device().is_autodiff() {
+        let count = input.dims()[1] as f64;
+        let mean = input.clone().mean_dim(1);
+        let variance = (input.clone() - mean.clone()).square().mean_dim(1);
+        let unbiased = variance.clone().mul_scalar(count / (count - 1.0).max(1.0));
+        follow(running_mean, mean.clone());
+        follow(running_variance, unbiased);
+        (mean, variance)
+    } else {
+        (running_mean.value().unsqueeze_dim(1), running_variance.value().unsqueeze_dim(1))
+    };
+    (input - mean) / variance.add_scalar(EPSILON).sqrt()
+}
+
+/// Moves a running statistic toward that of the newest batch.
+fn follow(running: &RunningState<Tensor<1>>, newest: Tensor<2>) {
+    let newest: Tensor<1> = newest.detach().squeeze_dim(1);
+    let old = running.value_sync().mul_scalar(1.0 - MOMENTUM);
+    running.update((old + newest.mul_scalar(MOMENTUM)).detach());
+    // An update lies in wait until somebody asks: ask, so that stored weights are up to date.
+    running.value_sync();
+}
+
+fn running(value: f32, channels: usize, device: &Device) -> RunningState<Tensor<1>> {
+    RunningState::new(Tensor::full([channels], value, device))
+}
+
+/// Batch normalization of single numbers, without scale and shift.
+#[derive(Module, Debug)]
+pub(super) struct PlainNorm {
+    mean: RunningState<Tensor<1>>,
+    variance: RunningState<Tensor<1>>,
+}
+
+impl PlainNorm {
+    pub(super) fn new(device: &Device) -> Self {
+        Self { mean: running(0.0, 1, device), variance: running(1.0, 1, device) }
+    }
+
+    /// `[1, batch]` to the same.
+    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        normalize(input, &self.mean, &self.variance)
+    }
+}
+
+/// Batch normalization with a scale and a shift for each channel.
+#[derive(Module, Debug)]
+pub(super) struct Norm {
+    /// `[channels]`
+    weight: Param<Tensor<1>>,
+    /// `[channels]`
+    bias: Param<Tensor<1>>,
+    mean: RunningState<Tensor<1>>,
+    variance: RunningState<Tensor<1>>,
+}
+
+impl Norm {
+    pub(super) fn new(channels: usize, device: &Device) -> Self {
+        let constant = |value: f32| {
+            Param::from_data(TensorData::new(vec![value; channels], [channels]), device)
+        };
+        Self {
+            weight: constant(1.0),
+            bias: constant(0.0),
+            mean: running(0.0, channels, device),
+            variance: running(1.0, channels, device),
+        }
+    }
+
+    /// `[channels * pixels, batch]` to the same.
+    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        let [rows, batch] = input.dims();
+        let channels = self.weight.dims()[0];
+        let values = input.reshape([channels, rows / channels * batch]);
+        let normal = normalize(values, &self.mean, &self.variance);
+        let scaled = normal * self.weight.val().unsqueeze_dim(1);
+        (scaled + self.bias.val().unsqueeze_dim(1)).reshape([rows, batch])
+    }
+}
