@@ -98,6 +98,29 @@ fn collection_lists_first_and_keeps_what_is_reached() {
 }
 
 #[test]
+fn saved_state_is_shown_and_collected_when_no_stage_would_go_on_from_it() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    let state = sandbox.path().join("cache/trajectories").join("ab".repeat(32));
+    fs::create_dir_all(state.join("deep")).unwrap();
+    fs::write(state.join("deep/checkpoint"), [0; 3000]).unwrap();
+    let stats = sandbox.call(&["cache", "stats", "--json"]).ok().summary();
+    assert_eq!((&stats["trajectories"], &stats["trajectory_bytes"]), (&1.into(), &3000.into()));
+    let stats = sandbox.call(&["cache", "stats"]).ok();
+    assert!(stats.stdout.contains("saved states      1"), "{}", stats.stdout);
+    sandbox.call(&["cache", "verify"]).ok();
+    sandbox.call(&["doctor"]).ok();
+    let listed = sandbox.call(&["gc", "pipeline.ron"]).ok();
+    assert!(listed.stdout.starts_with("abababab saved state"), "{}", listed.stdout);
+    let counted = "0 results, 0 stray files, 0 leftovers, 1 saved state could go (3.0 kB)";
+    assert!(listed.stderr.starts_with(counted), "{}", listed.stderr);
+    assert!(state.exists(), "listing deletes nothing");
+    sandbox.call(&["gc", "pipeline.ron", "--delete"]).ok();
+    assert!(!state.exists());
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}
+
+#[test]
 fn collection_keeps_what_a_repaired_input_would_reach() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.run().ok();

@@ -13,6 +13,8 @@ pub(super) fn stats(common: &Common) -> Result<(), Failure> {
     let cache = open_cache(common)?;
     let (entries, bytes) = cache.size()?;
     let kinds = cache.size_by_kind()?;
+    let trajectories = cache.trajectories()?;
+    let state_bytes: u64 = trajectories.iter().map(|trajectory| trajectory.bytes).sum();
     if common.json {
         let kinds: Vec<_> = kinds
             .iter()
@@ -20,7 +22,10 @@ pub(super) fn stats(common: &Common) -> Result<(), Failure> {
                 json!({"kind": kind, "entries": entries, "bytes": bytes, "seconds": seconds})
             })
             .collect();
-        terminal::json(&json!({"entries": entries, "bytes": bytes, "kinds": kinds}));
+        terminal::json(&json!({
+            "entries": entries, "bytes": bytes, "kinds": kinds,
+            "trajectories": trajectories.len(), "trajectory_bytes": state_bytes,
+        }));
         return Ok(());
     }
     for (kind, entries, bytes, seconds) in kinds {
@@ -31,6 +36,14 @@ pub(super) fn stats(common: &Common) -> Result<(), Failure> {
         ));
     }
     terminal::line(&format!("{:<12} {entries:>6}  {:>9}", "all", terminal::size(bytes)));
+    if !trajectories.is_empty() {
+        terminal::line(&format!(
+            "{:<12} {:>6}  {:>9}  to go on from, besides",
+            "saved states",
+            trajectories.len(),
+            terminal::size(state_bytes)
+        ));
+    }
     Ok(())
 }
 

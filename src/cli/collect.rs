@@ -1,6 +1,5 @@
 //! `pcae-run gc`: lists what no pipeline reaches any more, and deletes it only when told to.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -10,9 +9,8 @@ use super::failure::Failure;
 use super::session::{Session, open_cache};
 use super::terminal;
 use crate::engine::assess::Standing;
-use crate::engine::cache::{Cache, Entry};
-use crate::engine::digest::StageKey;
-use crate::engine::key::KeyRecord;
+use crate::engine::cache::{Cache, Entry, Reached};
+use crate::engine::stage::StageSet;
 
 /// Lists, and with `delete` removes, what is not reached.
 pub(super) fn collect(
@@ -24,9 +22,10 @@ pub(super) fn collect(
     let cache = open_cache(common)?;
     // Nothing may come into use between the listing and the deletion.
     let alone = if delete { Some(cache.hold_alone()?) } else { None };
-    let keep = reached(common, &cache, &pipelines(&cache, files)?)?;
-    let collection = cache.collectable(&keep, free.map(|megabytes| megabytes * 1_000_000))?;
-    let bytes: u64 = collection.candidates.iter().map(|candidate| candidate.bytes).sum();
+    let reached = reached(common, &cache, &pipelines(&cache, files)?)?;
+    let collection = cache.collectable(&reached, free.map(|megabytes| megabytes * 1_000_000))?;
+    let results: u64 = collection.candidates.iter().map(|candidate| candidate.bytes).sum();
+    let states: u64 = collection.trajectories.iter().map(|trajectory| trajectory.bytes).sum();
     for candidate in &collection.candidates {
         let run = &candidate.entry.run;
         if common.json {
@@ -45,11 +44,20 @@ pub(super) fn collect(
             ));
         }
     }
+    for trajectory in &collection.trajectories {
+        if common.json {
+            terminal::json(&json!({"trajectory": trajectory.key, "bytes": trajectory.bytes}));
+        } else {
+            let (key, bytes) = (trajectory.key.short(), terminal::size(trajectory.bytes));
+            terminal::line(&format!("{key} saved state to go on from  {bytes}"));
+        }
+    }
     let found = format!(
-        "{}, {}, {}",
+        "{}, {}, {}, {}",
         terminal::count(collection.candidates.len(), "result"),
         terminal::count(collection.strays.len(), "stray file"),
         terminal::count(collection.abandoned.len(), "leftover"),
+        terminal::count(collection.trajectories.len(), "saved state"),
     );
     if let Some(alone) = alone {
         let freed = cache.collect(&collection, &alone)?;
@@ -57,7 +65,7 @@ pub(super) fn collect(
     } else {
         terminal::note(&format!(
             "{found} could go ({}); `--delete` removes them",
-            terminal::size(bytes)
+            terminal::size(results + states)
         ));
     }
     Ok(())
@@ -79,18 +87,14 @@ fn pipelines(cache: &Cache, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
     Ok(known)
 }
 
-/// Returns the keys that the pipelines reach, or could reach again.
+/// Returns the keys and trajectories that the pipelines reach, or could reach again.
 ///
 /// A stage whose key can't be worked out now, because something above it would run first, keeps
 /// every result that a stage of its name ever had: the run above it may well come out as before.
 /// Results of other devices and other environment variables stay, too.
-fn reached(
-    common: &Common,
-    cache: &Cache,
-    files: &[PathBuf],
-) -> Result<BTreeSet<StageKey>, Failure> {
+fn reached(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<Reached, Failure> {
     let entries = cache.entries()?;
-    let mut keep = BTreeSet::new();
+    let mut reached = Reached::default();
     for file in files {
         let session = Session::open(common, Some(file))?;
         for (planned, standing) in session.plan.stages().iter().zip(session.standings()?) {
@@ -99,15 +103,19 @@ fn reached(
                 Standing::Stale { record, .. } => Some(*record),
                 Standing::Waiting { .. } => None,
             };
-            keep.extend(record.as_ref().map(KeyRecord::key));
+            if let Some(record) = &record {
+                reached.keys.insert(record.key());
+                let horizon = planned.stage.as_stage().horizon();
+                reached.trajectories.extend(record.trajectory(horizon));
+            }
             let of_stage = |entry: &&Entry| match &record {
                 Some(record) => record.is_alike(&entry.record),
                 None => {
                     entry.run.pipeline == session.plan.name() && entry.run.stage == planned.name
                 }
             };
-            keep.extend(entries.iter().filter(of_stage).map(|entry| entry.key));
+            reached.keys.extend(entries.iter().filter(of_stage).map(|entry| entry.key));
         }
     }
-    Ok(keep)
+    Ok(reached)
 }

@@ -69,7 +69,7 @@ impl Display {
             }
             Event::StageWaits { stage } => {
                 let word = paint(Tone::Faint, "wait");
-                self.print(&format!("{word} {stage}  {}", faint("(another run computes it)")));
+                self.print(&format!("{word} {stage}  {}", faint("(another run is at it)")));
             }
             Event::StageProgress { stage, progress } => self.progress(stage, progress),
             Event::StageEnded { stage, outcome, seconds, message, .. } => {

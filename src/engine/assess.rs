@@ -125,8 +125,20 @@ pub fn damaged_note(stage: &str, damage: &str) -> String {
     format!("the cached result of `{stage}` can't be used and is made again: {damage}")
 }
 
-/// Returns in a few words why a stage has no cached result.
-pub fn why<S>(
+/// Returns in a few words why a stage has no cached result, and whether it has state to begin with.
+pub fn why<S: StageSet>(
+    plan: &Plan<S>,
+    stage: StageIndex,
+    record: &KeyRecord,
+    cache: &Cache,
+) -> Result<String, CacheError> {
+    let why = missing(plan, stage, record, cache)?;
+    let trajectory = record.trajectory(plan.stages()[stage].stage.as_stage().horizon());
+    let has_state = trajectory.is_some_and(|trajectory| cache.has_state(&trajectory));
+    Ok(if has_state { format!("{why}; can go on from earlier state") } else { why })
+}
+
+fn missing<S>(
     plan: &Plan<S>,
     stage: StageIndex,
     record: &KeyRecord,

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::assess;
+use super::cache::Reuse;
 use super::digest::ContentDigest;
 use super::job::{Conditions, Ending, Job, Supply};
 use super::key::{InputRecord, KeyRecord};
@@ -106,7 +107,7 @@ fn a_job_of_another_version_is_refused() {
         files: BTreeMap::new(),
         device: "cpu".into(),
         supply: Supply::default(),
-        force: false,
+        reuse: Reuse::Allowed,
     };
     let conditions = Conditions {
         threads: 1,

@@ -84,7 +84,8 @@ impl RunContext {
         &mut self.writer
     }
 
-    /// Returns a folder that outlives a stopped or killed run of the same key.
+    /// Returns a folder that outlives a stopped or killed run of the same key. A stage with a horizon
+    /// finds there what any stage of its trajectory left, whether it finished or not.
     pub fn state_folder(&self) -> &Path {
         &self.state
     }

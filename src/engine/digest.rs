@@ -1,7 +1,8 @@
-//! Content digests and stage keys: the same 32 bytes of BLAKE3, two types that never mix.
+//! Digests and keys: the same 32 bytes of BLAKE3, in types that never mix.
 //!
-//! A [`ContentDigest`] names bytes, a [`StageKey`] names a computation. There is no conversion
-//! between them, so a key can't be stored where a digest belongs.
+//! A [`ContentDigest`] names bytes, a [`StageKey`] names a computation, a [`TrajectoryKey`] names the
+//! state that longer and shorter computations share. There is no conversion between them, so a key
+//! can't be stored where a digest belongs.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,11 +23,18 @@ pub enum Content {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {}
 
+/// Marks a digest of a key record without the settings that say how far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {}
+
 /// A digest of the bytes of a file or an artifact.
 pub type ContentDigest = Digest<Content>;
 
 /// The identity of one computation: kind, version, settings and input contents.
 pub type StageKey = Digest<Key>;
+
+/// The identity of what computations share that differ only in how far they go.
+pub type TrajectoryKey = Digest<Way>;
 
 /// A BLAKE3 digest whose type says what it identifies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -56,7 +56,7 @@ pub enum Event {
         /// Why it was not taken from the cache.
         why: String,
     },
-    /// A stage waits for another run that computes the same key.
+    /// A stage waits for another run that computes the same key, or the same to another length.
     StageWaits {
         /// Its name.
         stage: String,

@@ -56,8 +56,8 @@ pub struct Job {
     pub device: String,
     /// Where files from the net may be lying already, and whether the net may be used.
     pub supply: Supply,
-    /// Whether to compute even though a result is there.
-    pub force: bool,
+    /// What of earlier runs may be used.
+    pub reuse: Reuse,
 }
 
 /// How a stage may come by files that it knows by their hash; never part of a key.
@@ -73,9 +73,9 @@ pub struct Supply {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobLine {
-    /// Another process computes the key; this one waits for it.
+    /// Another process computes the key or uses its trajectory; this one waits for it.
     Waits,
-    /// The key is claimed, the work begins.
+    /// All that is needed is claimed, the work begins.
     Begins,
     /// How far the stage is.
     Progress(Progress),
@@ -87,7 +87,7 @@ pub enum JobLine {
 pub struct Conditions {
     /// Threads the stage may use.
     pub threads: usize,
-    /// How long to wait for another process with the same key.
+    /// How long to wait for other processes with the same key or trajectory.
     pub longest_wait: Option<Duration>,
     /// The log so far, and its name once the key is claimed.
     pub log: Option<(PathBuf, PathBuf)>,
@@ -107,7 +107,7 @@ pub enum Ending {
     Cached(Box<Entry>),
     /// It saved its state and stopped.
     Stopped,
-    /// Another process kept the key for too long.
+    /// Another process kept the key or its trajectory for too long.
     Busy(String),
     /// It failed.
     Failed {
@@ -150,14 +150,14 @@ impl Job {
             Ok(stage) => stage,
             Err(message) => return Ending::Failed { message, lasting: true },
         };
-        let reuse = if self.force { Reuse::Refused } else { Reuse::Allowed };
+        let trajectory = self.record.trajectory(stage.as_stage().horizon());
         let stop = Arc::clone(&conditions.stop);
         let patience = Patience {
             longest: conditions.longest_wait,
             stop: &stop,
             on_wait: &mut || (conditions.tell)(JobLine::Waits),
         };
-        match cache.claim(&self.key, reuse, patience) {
+        match cache.claim(&self.key, trajectory.as_ref(), self.reuse, patience) {
             Ok(Claimed::Hit(entry)) => Ending::Cached(entry),
             Ok(Claimed::Mine(claim)) => {
                 if let Some((so_far, name)) = &conditions.log {
@@ -204,6 +204,14 @@ impl Job {
         let result = point("stage.run.before")
             .and_then(|()| stage.as_stage().run(&mut context))
             .and_then(|()| point("stage.run.after"));
+        let matters = result.is_ok() || claim.shares_state();
+        let changed = if matters { self.changed_file() } else { None };
+        // State that came from other bytes than the key says is none to go on from.
+        if changed.is_some()
+            && let Err(error) = claim.clear_trajectory()
+        {
+            return Ending::failed(error);
+        }
         match result {
             Ok(()) => {}
             Err(StageError::Stopped) => return Ending::Stopped,
@@ -212,7 +220,7 @@ impl Job {
                 return Ending::failed(format!("{}{full}", chain(&*error)));
             }
         }
-        if let Some(file) = self.changed_file() {
+        if let Some(file) = changed {
             return Ending::failed(format!(
                 "`{file}` changed while the stage ran, so its result was not kept: run again"
             ));

@@ -10,12 +10,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::digest::{ContentDigest, StageKey};
+use super::digest::{ContentDigest, StageKey, TrajectoryKey};
 use super::encoding::Encoder;
 use super::stage::{Kind, Labels};
 
 /// Raised when the meaning of a record changes; every key changes with it.
 const CONTEXT: &str = "pcae-run stage key v1";
+
+/// Another context than that of keys, so that the two never meet.
+const TRAJECTORY_CONTEXT: &str = "pcae-run trajectory v1";
 
 /// What stands under an input's role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,10 +80,47 @@ impl KeyRecord {
 
     /// Returns the key.
     pub fn key(&self) -> StageKey {
-        let mut encoder = Encoder::new(CONTEXT);
+        StageKey::of_hash(self.hash(CONTEXT))
+    }
+
+    /// Returns what this record shares with those that differ only in the settings of the horizon;
+    /// nothing if there is no horizon.
+    pub fn trajectory(&self, horizon: &[&str]) -> Option<TrajectoryKey> {
+        if horizon.is_empty() {
+            return None;
+        }
+        let mut rest = self.clone();
+        for path in horizon {
+            let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+            if let Some(Value::Object(map)) = rest.settings.pointer_mut(&pointer(parent)) {
+                map.remove(name);
+            }
+        }
+        Some(TrajectoryKey::of_hash(rest.hash(TRAJECTORY_CONTEXT)))
+    }
+
+    /// Returns whether this record goes less far than another one of its trajectory. Horizons that
+    /// can't be compared, such as steps and epochs, are never less.
+    pub fn is_shorter(&self, other: &Self, horizon: &[&str]) -> bool {
+        let reach = |record: &Self| {
+            let mut found = BTreeMap::new();
+            for path in horizon {
+                flatten(path, record.settings.pointer(&pointer(path))?, &mut found);
+            }
+            let numbers: Option<Vec<f64>> = found.values().map(|text| text.parse().ok()).collect();
+            Some((found.into_keys().collect::<Vec<_>>(), numbers?))
+        };
+        match (reach(self), reach(other)) {
+            (Some((places, numbers)), Some((others, other))) => places == others && numbers < other,
+            _ => false,
+        }
+    }
+
+    fn hash(&self, context: &str) -> blake3::Hash {
+        let mut encoder = Encoder::new(context);
         // Serializing plain maps, strings and numbers can't fail.
         encoder.value(&serde_json::to_value(self).unwrap_or_default());
-        StageKey::of_hash(encoder.finish())
+        encoder.finish()
     }
 
     /// Returns whether two records differ in nothing but device and environment.
@@ -197,6 +237,11 @@ fn sorted(names: &[String]) -> Vec<&String> {
     names
 }
 
+/// Returns a dotted path as JSON's own.
+fn pointer(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!("/{}", path.replace('.', "/")) }
+}
+
 fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
     let below = |name: &str| {
         if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
@@ -254,6 +299,63 @@ mod tests {
     }
 
     #[test]
+    fn a_trajectory_is_a_record_without_its_horizon() {
+        const HORIZON: &[&str] = &["length", "model.Deep.latent"];
+        let settings = |length: Value, latent: u32, rate: f64| json!({"length": length, "rate": rate, "model": {"Deep": {"latent": latent, "width": 8}}});
+        let short = record(settings(json!({"Epochs": 50}), 2, 0.1));
+        let shared = short.trajectory(HORIZON).unwrap();
+        let same = [
+            record(settings(json!({"Epochs": 100}), 2, 0.1)),
+            record(settings(json!({"Steps": 7}), 3, 0.1)),
+            record(json!({"rate": 0.1, "model": {"Deep": {"width": 8}}})),
+        ];
+        for other in same {
+            assert_eq!(other.trajectory(HORIZON), Some(shared), "{other:?}");
+            assert_ne!(other.key(), short.key());
+        }
+        let mut input = short.clone();
+        input.inputs.insert("data".into(), InputRecord::One(ContentDigest::of_bytes(b"a")));
+        let mut variable = short.clone();
+        variable.variables.insert("X".into(), None);
+        let mut file = short.clone();
+        file.files.insert("x".into(), ContentDigest::of_bytes(b"a"));
+        let others = [
+            record(settings(json!({"Epochs": 50}), 2, 0.2)),
+            record(json!({"rate": 0.1, "model": {"Wide": {"width": 8}}})),
+            KeyRecord { version: 2, ..short.clone() },
+            KeyRecord { kind: "Other".into(), ..short.clone() },
+            KeyRecord { backend: Some("cuda".into()), ..short.clone() },
+            input,
+            variable,
+            file,
+        ];
+        for other in others {
+            assert_ne!(other.trajectory(HORIZON), Some(shared), "{other:?}");
+        }
+        assert_eq!(short.trajectory(&[]), None);
+        // Nothing left out: the same record, but never the same name as its key.
+        let whole = short.trajectory(&["absent"]).unwrap();
+        assert_ne!(whole.to_string(), short.key().to_string());
+        assert_ne!(whole, shared);
+    }
+
+    #[test]
+    fn a_shorter_horizon_is_one_of_the_same_sort_with_a_smaller_number() {
+        let is_shorter = |one: Value, other: Value| {
+            let at = |length| record(json!({"length": length, "rate": 1}));
+            at(one).is_shorter(&at(other), &["length"])
+        };
+        assert!(is_shorter(json!(9), json!(10)));
+        assert!(is_shorter(json!({"Epochs": 50}), json!({"Epochs": 100})));
+        assert!(!is_shorter(json!({"Epochs": 100}), json!({"Epochs": 50})));
+        assert!(!is_shorter(json!({"Epochs": 50}), json!({"Epochs": 50})));
+        assert!(!is_shorter(json!({"Epochs": 50}), json!({"Steps": 100})));
+        assert!(!is_shorter(json!("soon"), json!("zz")));
+        assert!(!is_shorter(json!(null), json!(1)));
+        assert!(!record(json!({})).is_shorter(&record(json!({"length": 1})), &["length"]));
+    }
+
+    #[test]
     fn keys_are_pinned() {
         // A change here invalidates every cache in the world: raise CONTEXT and say why.
         let plain = record(json!({"epochs": 20, "rate": 0.003}));
@@ -266,5 +368,6 @@ mod tests {
         full.files.insert("step.py".into(), ContentDigest::of_bytes(b"print()"));
         full.variables.insert("HOME".into(), None);
         assert_eq!([plain.key().short(), full.key().short()], ["9fe36cfc", "58d0dc5a"]);
+        assert_eq!(full.trajectory(&["epochs"]).unwrap().short(), "f6fde529");
     }
 }

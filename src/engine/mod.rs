@@ -18,6 +18,7 @@ pub mod failpoint;
 pub mod job;
 pub mod key;
 pub mod lexer;
+mod lineup;
 pub mod parse_error;
 pub mod plan;
 mod resolve;
@@ -35,3 +36,5 @@ pub mod template;
 mod behavior;
 #[cfg(test)]
 mod toy;
+#[cfg(test)]
+mod trajectories;

@@ -1,19 +1,19 @@
 //! Runs a plan: each stage once, after its inputs, as many side by side as allowed.
 //!
 //! A stage's key is worked out when its inputs are there, so an input that came out unchanged
-//! stops the rerun of everything behind it.
+//! stops the rerun of everything behind it. Stages of one trajectory run one after the other.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::assess::{self, damaged_note};
-use super::cache::{Cache, CacheError, Entry, Lookup, PastRun};
-use super::digest::StageKey;
+use super::cache::{Cache, CacheError, Entry, Lookup, PastRun, Reuse};
+use super::digest::{StageKey, TrajectoryKey};
 use super::events::{Event, Outcome};
 use super::executor::{Executor, Order, Update, Urgency};
 use super::job::{Ending, Job, JobInput, Supply};
-use super::key::KeyRecord;
+use super::lineup::{Ready, lineup};
 use super::plan::{Plan, StageIndex};
 use super::run::{Manner, OnError, RunReport, run_id};
 use super::select::Selection;
@@ -23,9 +23,9 @@ enum State {
     /// Its inputs are not all there, or it has not been looked at.
     Open,
     /// It is to run as soon as there is room.
-    Ready { key: StageKey, record: Box<KeyRecord>, why: String },
+    Ready(Box<Ready>),
     /// It runs.
-    Running { key: StageKey, since: Instant, needs: Needs },
+    Running { key: StageKey, trajectory: Option<TrajectoryKey>, since: Instant, needs: Needs },
     /// It ended one way or another.
     Settled,
 }
@@ -157,9 +157,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             |member| self.report.entries.get(&member).map(|entry| entry.artifact.clone());
         let record =
             assess::record(planned, artifact, self.plan, self.cache, &self.manner.backend)?;
-        let key = record.key();
         let allowed = self.selection.allowed.contains(&stage);
-        let why = match self.cache.lookup(&key)? {
+        let why = match self.cache.lookup(&record.key())? {
             Lookup::Hit(_) if allowed && self.selection.forced.contains(&stage) => {
                 "forced".to_owned()
             }
@@ -178,7 +177,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.states[stage] = State::Settled;
             return Ok(());
         }
-        self.states[stage] = State::Ready { key, record: Box::new(record), why };
+        let horizon = planned.stage.as_stage().horizon();
+        self.states[stage] = State::Ready(Box::new(Ready::new(record, horizon, why)));
         Ok(())
     }
 
@@ -214,20 +214,19 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         if self.draining {
             return;
         }
-        let (mut keys, mut device) = (Vec::new(), 0);
+        let (mut keys, mut device, mut trajectories) = (Vec::new(), 0, BTreeSet::new());
         for state in &self.states {
-            if let State::Running { key, needs, .. } = state {
+            if let State::Running { key, trajectory, needs, .. } = state {
                 keys.push(*key);
                 device += usize::from(*needs == Needs::Device);
+                trajectories.extend(*trajectory);
             }
         }
-        let ready: Vec<_> = open
-            .iter()
-            .filter_map(|&stage| match &self.states[stage] {
-                State::Ready { key, .. } => Some((stage, *key)),
-                _ => None,
-            })
-            .collect();
+        let ready = open.iter().filter_map(|&stage| match &self.states[stage] {
+            State::Ready(ready) => Some((stage, &**ready)),
+            _ => None,
+        });
+        let ready = lineup(ready, &trajectories);
         let side_by_side = (keys.len() + ready.len()).min(self.manner.jobs).max(1);
         for (stage, key) in ready {
             let needs = self.plan.stages()[stage].stage.as_stage().needs();
@@ -256,11 +255,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         executor: &mut dyn Executor,
     ) {
         let planned = &self.plan.stages()[stage];
-        let State::Ready { key, record, why } =
-            std::mem::replace(&mut self.states[stage], State::Open)
-        else {
+        let State::Ready(ready) = std::mem::replace(&mut self.states[stage], State::Open) else {
             return;
         };
+        let Ready { key, record, trajectory, why, .. } = *ready;
         let inputs = planned.inputs.iter().map(|input| {
             let members = input.members.iter().filter_map(|member| {
                 let labels = self.plan.stages()[*member].labels.clone();
@@ -273,7 +271,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         });
         let job = Job {
             key,
-            record: *record,
+            record,
             pipeline: self.plan.name().to_owned(),
             stage: planned.name.clone(),
             text: planned.text.clone(),
@@ -281,9 +279,9 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             files: files.collect(),
             device: self.manner.device.clone(),
             supply: self.supply(),
-            force: self.selection.forced.contains(&stage),
+            reuse: self.reuse(stage),
         };
-        self.states[stage] = State::Running { key, since: Instant::now(), needs };
+        self.states[stage] = State::Running { key, trajectory, since: Instant::now(), needs };
         self.report.keys.insert(planned.name.clone(), key);
         (self.emit)(Event::StageStarted { stage: planned.name.clone(), key, why });
         executor.submit(Order {
@@ -296,13 +294,22 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         });
     }
 
+    fn reuse(&self, stage: StageIndex) -> Reuse {
+        match self.selection.forced.contains(&stage) {
+            false => Reuse::Allowed,
+            // What there is now, the failed try made.
+            true if self.tries.contains_key(&stage) => Reuse::StateOnly,
+            true => Reuse::Refused,
+        }
+    }
+
     fn supply(&self) -> Supply {
         let folder = self.plan.data().and_then(|folder| std::path::absolute(folder).ok());
         Supply { folders: folder.into_iter().collect(), offline: self.manner.offline }
     }
 
     fn ended(&mut self, stage: StageIndex, ending: Ending, executor: &mut dyn Executor) {
-        let State::Running { key, since, .. } = self.states[stage] else {
+        let State::Running { key, trajectory, since, .. } = self.states[stage] else {
             return;
         };
         let seconds = since.elapsed().as_secs_f64();
@@ -336,9 +343,12 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 }
             }
         }
-        // Stages of the same key look again: they may take this one's result.
+        // Stages of the same key or trajectory look again: they may take this one's result or state.
+        let is_kin = |ready: &Ready| {
+            ready.key == key || (trajectory.is_some() && ready.trajectory == trajectory)
+        };
         for state in &mut self.states {
-            if matches!(state, State::Ready { key: other, .. } if *other == key) {
+            if matches!(state, State::Ready(ready) if is_kin(ready)) {
                 *state = State::Open;
             }
         }

@@ -199,6 +199,13 @@ pub trait Stage {
     /// Computes the artifact.
     fn run(&self, context: &mut RunContext) -> Result<(), StageError>;
 
+    /// Returns the settings that say how far the stage goes but not which way, as dotted paths such
+    /// as `length` or `model.Deep.latent`. Stages that differ only there share one state folder, so
+    /// that a longer run can go on from a shorter one; the bytes of each must be as if it had not.
+    fn horizon(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns what the stage needs while it runs.
     fn needs(&self) -> Needs {
         Needs::Cpu

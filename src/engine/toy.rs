@@ -1,7 +1,8 @@
 //! Toy stages, numbers and sums, to test the engine's promises in milliseconds.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -11,7 +12,7 @@ use super::assess::{self, Standing};
 use super::cache::{Cache, Check};
 use super::context::{RunContext, StageError};
 use super::events::Event;
-use super::executor::Inline;
+use super::executor::{Executor, Inline};
 use super::plan::Plan;
 use super::run::{Manner, OnError, RunReport};
 use super::schedule::Scheduler;
@@ -57,6 +58,22 @@ pub(super) enum Toy {
     Fail {
         message: String,
     },
+    /// Adds `by` once more in each step than in the one before; all steps are kept in its state.
+    Count {
+        #[serde(default)]
+        from: Option<StageRef<Number>>,
+        #[serde(default)]
+        by: i64,
+        to: Reach,
+    },
+}
+
+/// How far a count goes, and what happens then.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Reach {
+    Steps(usize),
+    Failing(usize),
+    Stopping(usize),
 }
 
 impl StageSet for Toy {
@@ -73,6 +90,7 @@ impl Stage for Toy {
             Self::Sum { .. } => "Sum",
             Self::Total { .. } => "Total",
             Self::Fail { .. } => "Fail",
+            Self::Count { .. } => "Count",
         };
         Kind { name, version: 1 }
     }
@@ -83,7 +101,12 @@ impl Stage for Toy {
             Self::Abs { of } => vec![of.input("of")],
             Self::Sum { left, right, .. } => vec![left.input("left"), right.input("right")],
             Self::Total { of } => vec![of.input("of")],
+            Self::Count { from, .. } => from.iter().map(|from| from.input("from")).collect(),
         }
+    }
+
+    fn horizon(&self) -> &'static [&'static str] {
+        if matches!(self, Self::Count { .. }) { &["to"] } else { &[] }
     }
 
     fn output(&self, _inputs: &[Vec<String>]) -> String {
@@ -99,20 +122,88 @@ impl Stage for Toy {
             }
             Self::Total { of } => context.load_each(of)?.iter().map(|(_, number)| number.0).sum(),
             Self::Fail { message } => return Err(message.clone().into()),
+            Self::Count { from, by, to } => {
+                let base = from.as_ref().map(|from| context.load(from)).transpose()?;
+                count(context, base.map_or(0, |base| base.0), *by, *to)?
+            }
         };
         context.store(&Number(value))
     }
 }
 
+/// Goes on from the steps that are there; each is noted with how far the run went that made it.
+fn count(context: &RunContext, base: i64, by: i64, to: Reach) -> Result<i64, StageError> {
+    let (Reach::Steps(far) | Reach::Failing(far) | Reach::Stopping(far)) = to;
+    let mut state = CountState::read(context.state_folder());
+    if state.steps.len() != state.total {
+        return Err("a part of the state is missing".into());
+    }
+    state.runs += 1;
+    for step in state.total + 1..=far {
+        let last = state.steps.last().map_or(base, |(value, _)| *value);
+        state.steps.push((last + by * i64::try_from(step)?, far));
+    }
+    state.write(context.state_folder())?;
+    for (_, path) in context.outside_files() {
+        fs::write(path, "edited meanwhile")?;
+    }
+    match to {
+        Reach::Steps(0) => Ok(base),
+        Reach::Steps(far) => Ok(state.steps[far - 1].0),
+        Reach::Failing(_) => Err("no luck".into()),
+        Reach::Stopping(_) => Err(StageError::Stopped),
+    }
+}
+
+/// What a count keeps, in two files that must fit each other.
+#[derive(Debug, Default)]
+pub(super) struct CountState {
+    /// The value after each step, and how far the run went that made it.
+    pub(super) steps: Vec<(i64, usize)>,
+    /// How many runs went on from it.
+    pub(super) runs: usize,
+    /// How many steps there should be.
+    pub(super) total: usize,
+}
+
+impl CountState {
+    pub(super) fn read(folder: &Path) -> Self {
+        let read = |name| fs::read(folder.join(name)).ok();
+        let steps = read("steps").map(|text| serde_json::from_slice(&text).unwrap());
+        let numbers = read("numbers").map(|text| serde_json::from_slice(&text).unwrap());
+        let (total, runs) = numbers.unwrap_or_default();
+        Self { steps: steps.unwrap_or_default(), runs, total }
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> Result<(), StageError> {
+        fs::write(folder.join("steps"), serde_json::to_vec(&self.steps)?)?;
+        let numbers = (self.steps.len(), self.runs);
+        Ok(fs::write(folder.join("numbers"), serde_json::to_vec(&numbers)?)?)
+    }
+
+    /// Returns for each step how far the run went that made it.
+    pub(super) fn made(&self) -> Vec<usize> {
+        self.steps.iter().map(|(_, far)| *far).collect()
+    }
+}
+
 /// A pipeline text and a cache of its own.
 pub(super) struct ToyLab {
-    folder: TempDir,
+    folder: PathBuf,
+    /// Removes the folder in the end, where it is this lab's own.
+    _own: Option<TempDir>,
     pub(super) text: String,
 }
 
 impl ToyLab {
     pub(super) fn new(text: &str) -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), text: text.to_owned() }
+        let own = tempfile::tempdir().unwrap();
+        Self { folder: own.path().to_owned(), _own: Some(own), text: text.to_owned() }
+    }
+
+    /// Makes a lab in the folder of another one.
+    pub(super) fn within(folder: &Path, text: &str) -> Self {
+        Self { folder: folder.to_owned(), _own: None, text: text.to_owned() }
     }
 
     /// Makes a lab from the stages alone.
@@ -134,8 +225,20 @@ impl ToyLab {
         Cache::open(&self.cache_folder(), Check::Small).unwrap()
     }
 
-    fn cache_folder(&self) -> PathBuf {
-        self.folder.path().join("cache")
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn cache_folder(&self) -> PathBuf {
+        self.folder.join("cache")
+    }
+
+    /// Returns the state of every count.
+    pub(super) fn states(&self) -> Vec<CountState> {
+        let Ok(items) = fs::read_dir(self.cache_folder().join("trajectories")) else {
+            return Vec::new();
+        };
+        items.map(|item| CountState::read(&item.unwrap().path())).collect()
     }
 
     pub(super) fn run(&self) -> RunReport {
@@ -143,6 +246,24 @@ impl ToyLab {
     }
 
     pub(super) fn run_with(&self, on_error: OnError, emit: &mut dyn FnMut(Event)) -> RunReport {
+        let mut executor = Inline::<Toy>::new(self.cache_folder());
+        self.run_on(&mut executor, &Choice::default(), on_error, emit)
+    }
+
+    /// Runs with some stages forced.
+    pub(super) fn force(&self, stage: &str) -> RunReport {
+        let mut executor = Inline::<Toy>::new(self.cache_folder());
+        let choice = Choice { force: vec![stage.to_owned()], ..Choice::default() };
+        self.run_on(&mut executor, &choice, OnError::Finish, &mut |_| {})
+    }
+
+    pub(super) fn run_on(
+        &self,
+        executor: &mut dyn Executor,
+        choice: &Choice,
+        on_error: OnError,
+        emit: &mut dyn FnMut(Event),
+    ) -> RunReport {
         let (plan, cache) = (self.plan(), self.cache());
         let manner = Manner {
             jobs: 2,
@@ -155,10 +276,9 @@ impl ToyLab {
             timeout: None,
             retries: 0,
         };
-        let selection = Choice::default().select(&plan).unwrap();
-        let mut executor = Inline::<Toy>::new(self.cache_folder());
+        let selection = choice.select(&plan).unwrap();
         let scheduler = Scheduler::new(&plan, &cache, &manner, &selection, emit);
-        scheduler.run(&mut executor, &|| 0).unwrap()
+        scheduler.run(executor, &|| 0).unwrap()
     }
 
     /// Returns the value of every stage that has one.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Cache, Check, Claimed, Lookup, Patience, Reuse, RunRecord};
+use super::{Cache, Check, Claimed, Lookup, Patience, Reached, Reuse, RunRecord};
 use crate::engine::digest::StageKey;
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::Kind;
@@ -51,7 +51,7 @@ fn content(number: u8) -> String {
 
 fn claim<'a>(cache: &'a Cache, key: &StageKey) -> Claimed<'a> {
     let patience = Patience { longest: None, stop: &AtomicBool::new(false), on_wait: &mut || {} };
-    cache.claim(key, Reuse::Allowed, patience).unwrap()
+    cache.claim(key, None, Reuse::Allowed, patience).unwrap()
 }
 
 fn put(cache: &Cache, number: u8) {
@@ -123,7 +123,8 @@ proptest! {
                 }
                 Action::Collect(kept) => {
                     let keys: BTreeSet<StageKey> = kept.iter().map(|&n| record(n).key()).collect();
-                    let collection = cache.collectable(&keys, None).unwrap();
+                    let reached = Reached { keys, ..Reached::default() };
+                    let collection = cache.collectable(&reached, None).unwrap();
                     cache.collect(&collection, &cache.hold_alone().unwrap()).unwrap();
                     model.retain(|number, _| kept.contains(number));
                 }

@@ -1,18 +1,18 @@
 //! The right to compute a key: an operating-system lock that dies with its process.
 //!
 //! Whoever holds the claim works in `work/<key>/`; leftovers of a dead process are cleared by the
-//! next one to claim the same key. There is nothing to unlock by hand.
+//! next one to claim the same key. With the claim of a stage that has a horizon comes the use of its
+//! trajectory, whose lock is always taken after the key's.
 
-use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::fs;
+use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
+use super::lock::{Lock, Patience, Wait};
+use super::trajectory::{Held, remove};
 use super::{Cache, CacheError, Entry, Lookup};
-use crate::engine::digest::StageKey;
+use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::failpoint;
 
 /// What came of asking for a key.
@@ -24,23 +24,16 @@ pub enum Claimed<'a> {
     Mine(Claim<'a>),
 }
 
-/// Whether a result that is there may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What of earlier runs may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reuse {
-    /// Yes.
+    /// A result that is there, and state to go on from.
     Allowed,
-    /// No: compute it again.
+    /// State, but no result: a forced stage tries again.
+    StateOnly,
+    /// Nothing: compute it again, all of it.
     Refused,
-}
-
-/// How a process waits while another one computes the same key.
-pub struct Patience<'a> {
-    /// When to give up.
-    pub longest: Option<Duration>,
-    /// Set when it should stop waiting at once.
-    pub stop: &'a AtomicBool,
-    /// Called once, when the wait begins.
-    pub on_wait: &'a mut dyn FnMut(),
 }
 
 /// The exclusive right to compute and publish one key.
@@ -49,69 +42,46 @@ pub struct Claim<'a> {
     pub(super) cache: &'a Cache,
     pub(super) key: StageKey,
     /// Gone once the claim has been given back.
-    lock: Option<File>,
-    lock_path: PathBuf,
+    lock: Option<Lock>,
+    pub(super) trajectory: Option<Held>,
     work: PathBuf,
 }
 
 impl Cache {
-    /// Claims a key, waiting while another process computes it.
+    /// Claims a key and the trajectory that it belongs to, waiting while another process computes
+    /// the one or uses the other.
     pub fn claim(
         &self,
         key: &StageKey,
+        trajectory: Option<&TrajectoryKey>,
         reuse: Reuse,
         patience: Patience<'_>,
     ) -> Result<Claimed<'_>, CacheError> {
-        let path = self.root.join("claims").join(format!("{key}.lock"));
+        let mut wait = Wait::new(patience);
+        let path = self.claim_lock(key);
         failpoint::pass("claim.lock.before").map_err(CacheError::at(&path))?;
-        let lock = Some(acquire(&path, key, patience)?);
+        let lock = Lock::acquire(&path, &format!("computes {}", key.short()), &mut wait)?;
         failpoint::pass("claim.lock.after").map_err(CacheError::at(&path))?;
         let work = self.root.join("work").join(key.to_string());
-        let mut claim = Claim { cache: self, key: *key, lock, lock_path: path, work };
+        let mut claim = Claim { cache: self, key: *key, lock: Some(lock), trajectory: None, work };
         if reuse == Reuse::Allowed
             && let Lookup::Hit(entry) = self.lookup(key)?
         {
             claim.release()?;
             return Ok(Claimed::Hit(entry));
         }
+        if let Some(trajectory) = trajectory {
+            claim.trajectory = Some(self.hold_trajectory(trajectory, &mut wait)?);
+        }
+        if reuse == Reuse::Refused {
+            claim.clear_trajectory()?;
+        }
         claim.prepare()?;
         Ok(Claimed::Mine(claim))
     }
-}
 
-fn acquire(path: &Path, key: &StageKey, patience: Patience<'_>) -> Result<File, CacheError> {
-    const PAUSE: Duration = Duration::from_millis(20);
-    let began = Instant::now();
-    let mut waiting = false;
-    loop {
-        let file = File::options().create(true).append(true).open(path);
-        let file = file.map_err(CacheError::at(path))?;
-        match file.try_lock() {
-            // The holder before us removed the file when it was done: a lock on a removed file
-            // excludes nobody.
-            Ok(()) if is_same_file(&file, path) => return Ok(file),
-            Ok(()) => continue,
-            Err(TryLockError::Error(cause)) => return Err(CacheError::at(path)(cause)),
-            Err(TryLockError::WouldBlock) => {}
-        }
-        if patience.stop.load(Ordering::Relaxed) {
-            return Err(CacheError::Stopped);
-        }
-        if let Some(longest) = patience.longest.filter(|longest| began.elapsed() >= *longest) {
-            return Err(CacheError::Waited { key: *key, seconds: longest.as_secs() });
-        }
-        if !waiting {
-            waiting = true;
-            (patience.on_wait)();
-        }
-        thread::sleep(PAUSE);
-    }
-}
-
-fn is_same_file(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
-        _ => false,
+    fn claim_lock(&self, key: &StageKey) -> PathBuf {
+        self.root.join("claims").join(format!("{key}.lock"))
     }
 }
 
@@ -131,9 +101,23 @@ impl Claim<'_> {
         self.work.join("scratch")
     }
 
-    /// Returns the folder for checkpoints, kept until the key is published.
+    /// Returns the folder for checkpoints: the trajectory's, or one that is kept until the key is
+    /// published.
     pub fn state_folder(&self) -> PathBuf {
-        self.work.join("state")
+        match &self.trajectory {
+            Some(trajectory) => trajectory.folder.clone(),
+            None => self.work.join("state"),
+        }
+    }
+
+    /// Returns whether the folder for checkpoints is that of a trajectory.
+    pub fn shares_state(&self) -> bool {
+        self.trajectory.is_some()
+    }
+
+    /// Removes the state of the trajectory, if there is one.
+    pub fn clear_trajectory(&self) -> Result<(), CacheError> {
+        self.trajectory.as_ref().map_or(Ok(()), Held::clear)
     }
 
     fn prepare(&self) -> Result<(), CacheError> {
@@ -146,7 +130,7 @@ impl Claim<'_> {
         failpoint::pass("claim.clean.after").map_err(CacheError::at(&state))
     }
 
-    /// Removes the working folder; with it goes any checkpoint.
+    /// Removes the working folder; with it goes any checkpoint, except those of a trajectory.
     pub(super) fn clear(&self) -> Result<(), CacheError> {
         failpoint::pass("claim.clear.before").map_err(CacheError::at(&self.work))?;
         remove(&self.work)?;
@@ -156,11 +140,10 @@ impl Claim<'_> {
     /// Gives the claim back. From here on the working folder may be another process's.
     pub(super) fn release(&mut self) -> Result<(), CacheError> {
         if let Some(lock) = self.lock.take() {
-            // Removed while still locked, so that a waiting process sees that its file is gone.
-            let _ = fs::remove_file(&self.lock_path);
-            drop(lock);
+            lock.release();
         }
-        failpoint::pass("claim.release.after").map_err(CacheError::at(&self.lock_path))
+        let path = self.cache.claim_lock(&self.key);
+        failpoint::pass("claim.release.after").map_err(CacheError::at(&path))
     }
 }
 
@@ -171,12 +154,5 @@ impl Drop for Claim<'_> {
             let _ = remove(&self.output_folder());
             let _ = remove(&self.scratch_folder());
         }
-    }
-}
-
-fn remove(folder: &Path) -> Result<(), CacheError> {
-    match fs::remove_dir_all(folder) {
-        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(folder)(cause)),
-        _ => Ok(()),
     }
 }

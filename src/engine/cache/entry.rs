@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::artifact::StoredArtifact;
-use crate::engine::digest::StageKey;
+use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::key::KeyRecord;
 
 /// How a result came to be. A record for people; nothing is decided by it.
@@ -35,6 +35,9 @@ pub struct Entry {
     pub key: StageKey,
     /// The key's pre-image.
     pub record: KeyRecord,
+    /// The state it shares with longer and shorter runs, if its kind has a horizon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trajectory: Option<TrajectoryKey>,
     /// The result.
     pub artifact: StoredArtifact,
     /// How it was made.

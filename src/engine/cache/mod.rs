@@ -6,6 +6,7 @@
 //!   entries/ab/cdef.json  one manifest per key: the key record, the artifact, how it was made
 //!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
 //!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
+//!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
 //! ```
 //!
@@ -19,9 +20,11 @@ mod claim;
 mod collect;
 mod entry;
 mod index;
+mod lock;
 mod objects;
 mod publish;
 mod stat;
+mod trajectory;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -31,11 +34,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 pub use alias::Aliases;
-pub use claim::{Claim, Claimed, Patience, Reuse};
-pub use collect::{Candidate, Collection};
+pub use claim::{Claim, Claimed, Reuse};
+pub use collect::{Candidate, Collection, Reached};
 pub use entry::{Entry, RunRecord};
 pub use index::{History, PastRun, is_network};
+pub use lock::Patience;
 pub use objects::Check;
+pub use trajectory::Trajectory;
 
 use super::artifact::{ArtifactReader, StoredArtifact};
 use super::digest::{ContentDigest, StageKey};
@@ -78,11 +83,11 @@ pub enum CacheError {
         /// Its layout.
         found: u32,
     },
-    /// Another process kept a key for too long.
-    #[error("waited {seconds} s for another process that computes {}", key.short())]
+    /// Another process kept a key or a trajectory for too long.
+    #[error("waited {seconds} s for another process that {what}")]
     Waited {
-        /// The key.
-        key: StageKey,
+        /// What the other process does.
+        what: String,
         /// How long this process waited.
         seconds: u64,
     },

@@ -38,8 +38,9 @@ impl Claim<'_> {
         failpoint::pass("publish.hash.after").map_err(CacheError::at(&output))?;
         Self::sync(&output, &names)?;
         self.move_in(&output, &files)?;
-        let entry =
-            Entry { key: self.key, record, artifact: StoredArtifact::new(kind, files), run };
+        let trajectory = self.trajectory.as_ref().map(|held| held.key);
+        let artifact = StoredArtifact::new(kind, files);
+        let entry = Entry { key: self.key, record, trajectory, artifact, run };
         self.write_manifest(&entry)?;
         self.cache.index.insert(&entry)?;
         self.clear()?;

@@ -38,7 +38,7 @@ pub struct Order {
 /// What a running job tells.
 #[derive(Debug)]
 pub enum Update {
-    /// Another process computes its key; it waits for that.
+    /// Another process computes its key or uses its trajectory; it waits for that.
     Waits(StageIndex),
     /// How far it is.
     Progress(StageIndex, Progress),

@@ -1,0 +1,150 @@
+//! Trajectories: state that stages share which differ only in how far they go.
+//!
+//! A stage with a horizon keeps its state in `trajectories/<trajectory key>/` instead of its own
+//! working folder. It outlives the stage's end, so that a longer run goes on from a shorter one.
+//!
+//! One process uses it at a time, under a lock of its own. No deadlock is possible: a process takes
+//! the lock of one key, then that of the key's trajectory, and waits for nothing while it holds the
+//! latter; so whoever is waited for either works or waits for one that works.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::lock::{Lock, Wait};
+use super::{Cache, CacheError};
+use crate::engine::digest::TrajectoryKey;
+use crate::engine::failpoint;
+
+/// State on disk that stages of one trajectory share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trajectory {
+    /// Its key.
+    pub key: TrajectoryKey,
+    /// What it takes on disk.
+    pub bytes: u64,
+}
+
+/// The right to use a trajectory's state.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) key: TrajectoryKey,
+    pub(super) folder: PathBuf,
+    /// Where it goes before it is removed.
+    grave: PathBuf,
+    /// Gone once it has been given back.
+    lock: Option<Lock>,
+}
+
+impl Held {
+    /// Removes the state: all of it or nothing, also if the process dies meanwhile.
+    pub(super) fn clear(&self) -> Result<(), CacheError> {
+        remove(&self.grave)?;
+        match fs::rename(&self.folder, &self.grave) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+            renamed => renamed.map_err(CacheError::at(&self.folder))?,
+        }
+        failpoint::pass("trajectory.clear.rename.after").map_err(CacheError::at(&self.grave))?;
+        remove(&self.grave)
+    }
+}
+
+impl Drop for Held {
+    /// Gives it back; an empty folder is no state.
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+        if let Some(lock) = self.lock.take() {
+            lock.release();
+        }
+    }
+}
+
+impl Cache {
+    /// Returns every trajectory that has a folder, in order of keys.
+    pub fn trajectories(&self) -> Result<Vec<Trajectory>, CacheError> {
+        let folder = self.trajectory_root();
+        let items = match fs::read_dir(&folder) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            items => items.map_err(CacheError::at(&folder))?,
+        };
+        let mut found = Vec::new();
+        for item in items {
+            let item = item.map_err(CacheError::at(&folder))?;
+            if let Ok(key) = item.file_name().to_string_lossy().parse() {
+                found.push(Trajectory { key, bytes: bytes_below(&item.path()) });
+            }
+        }
+        found.sort_by_key(|trajectory| trajectory.key);
+        Ok(found)
+    }
+
+    /// Returns whether a stage of this trajectory left something to go on from.
+    pub fn has_state(&self, key: &TrajectoryKey) -> bool {
+        let items = fs::read_dir(self.trajectory_root().join(key.to_string()));
+        items.is_ok_and(|mut items| items.next().is_some())
+    }
+
+    /// Takes a trajectory, waiting while another process uses it.
+    pub(super) fn hold_trajectory(
+        &self,
+        key: &TrajectoryKey,
+        wait: &mut Wait<'_>,
+    ) -> Result<Held, CacheError> {
+        let path = self.trajectory_lock(key);
+        let lock = Lock::acquire(&path, "runs this stage to another length", wait)?;
+        failpoint::pass("trajectory.lock.after").map_err(CacheError::at(&path))?;
+        Ok(self.held(key, lock))
+    }
+
+    /// Removes a trajectory, unless a process uses it; returns the bytes freed.
+    pub(super) fn remove_trajectory(&self, trajectory: &Trajectory) -> Result<u64, CacheError> {
+        let Some(lock) = Lock::try_acquire(&self.trajectory_lock(&trajectory.key))? else {
+            return Ok(0);
+        };
+        self.held(&trajectory.key, lock).clear()?;
+        Ok(trajectory.bytes)
+    }
+
+    /// Returns the trajectories that some process uses now.
+    pub(super) fn used_trajectories(&self, among: &[Trajectory]) -> BTreeSet<TrajectoryKey> {
+        let keys = among.iter().map(|trajectory| trajectory.key);
+        keys.filter(|key| Lock::is_held(&self.trajectory_lock(key))).collect()
+    }
+
+    fn held(&self, key: &TrajectoryKey, lock: Lock) -> Held {
+        let name = key.to_string();
+        // Below `work/` whatever a dead process leaves is collected.
+        let grave = self.root.join("work").join(&name);
+        Held { key: *key, folder: self.trajectory_root().join(name), grave, lock: Some(lock) }
+    }
+
+    fn trajectory_root(&self) -> PathBuf {
+        self.root.join("trajectories")
+    }
+
+    fn trajectory_lock(&self, key: &TrajectoryKey) -> PathBuf {
+        self.root.join("claims").join(format!("{key}.lock"))
+    }
+}
+
+/// Removes a folder that may be gone already.
+pub(super) fn remove(folder: &Path) -> Result<(), CacheError> {
+    match fs::remove_dir_all(folder) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(folder)(cause)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the size of all files below a folder; what vanishes meanwhile does not count.
+fn bytes_below(folder: &Path) -> u64 {
+    let Ok(items) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let size = |item: fs::DirEntry| match item.metadata() {
+        Ok(found) if found.is_dir() => bytes_below(&item.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    items.flatten().map(size).sum()
+}
