@@ -53,9 +53,11 @@ fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
     let cores = cores();
     Manner {
         jobs: common.jobs.unwrap_or(cores),
-        device_jobs: args
-            .device_jobs
-            .unwrap_or(if common.device.is_processor() { cores } else { 1 }),
+        device_jobs: args.device_jobs.unwrap_or(if common.device.is_processor() {
+            cores
+        } else {
+            1
+        }),
         cores,
         device: common.device.to_string(),
         backend: backend.to_owned(),

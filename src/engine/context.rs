@@ -51,6 +51,7 @@ pub struct RunContext {
     pub(super) variables: BTreeMap<String, Option<String>>,
     pub(super) supply: Supply,
     pub(super) aliases: Aliases,
+    pub(super) measured: BTreeMap<String, Vec<f64>>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) report: Box<dyn FnMut(Progress)>,
 }
@@ -148,6 +149,11 @@ impl RunContext {
     /// Tells the person watching how far the stage is.
     pub fn progress(&mut self, progress: Progress) {
         (self.report)(progress);
+    }
+
+    /// Keeps numbers of this very run, such as times, in its record: they are no part of the result.
+    pub fn measured(&mut self, name: &str, values: Vec<f64>) {
+        self.measured.insert(name.to_owned(), values);
     }
 
     /// Writes a line into the stage's log, which is this process's standard error.

@@ -233,6 +233,7 @@ impl Job {
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             threads,
             peak_memory: peak_memory("self"),
+            measured: context.measured,
         };
         let kinds: Vec<Vec<_>> = stage
             .as_stage()
@@ -277,6 +278,7 @@ impl Job {
             variables: self.record.variables.clone(),
             supply: self.supply.clone(),
             aliases: cache.aliases(),
+            measured: BTreeMap::new(),
             stop: conditions.stop,
             report: Box::new(move |progress| (conditions.tell)(JobLine::Progress(progress))),
         }

@@ -116,11 +116,14 @@ fn bridges(points: &Points, components: &[Vec<u32>]) -> Vec<(u32, u32, f64)> {
 /// Returns the rows and the distance of the two points that are closest to each other.
 fn closest_pair(left: &Points, right: &Search<'_>) -> (u32, u32, f64) {
     let mut nearest = vec![(0, 0.0); left.rows()];
-    nearest.par_chunks_mut(BLOCK).enumerate().for_each_init(Room::default, |room, (block, found)| {
-        let start = block * BLOCK * left.width();
-        let queries = &left.values()[start..start + found.len() * left.width()];
-        right.nearest(queries, None, 1, room, found);
-    });
+    nearest.par_chunks_mut(BLOCK).enumerate().for_each_init(
+        Room::default,
+        |room, (block, found)| {
+            let start = block * BLOCK * left.width();
+            let queries = &left.values()[start..start + found.len() * left.width()];
+            right.nearest(queries, None, 1, room, found);
+        },
+    );
     let pairs = nearest.iter().zip(0..).map(|(&(to, length), from)| (from, to, length));
     // The first of equals, so that the result is unique.
     pairs.min_by(|a, b| a.2.total_cmp(&b.2)).unwrap_or_default()

@@ -6,8 +6,8 @@
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
-use super::search::{BLOCK, Room, Search};
 use super::GeometryError;
+use super::search::{BLOCK, Room, Search};
 use crate::numerics::Points;
 
 /// The nearest neighbors of every point, nearest first; no point is its own neighbor.

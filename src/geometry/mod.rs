@@ -87,7 +87,9 @@ pub enum GeometryError {
         points: usize,
     },
     /// There are not more points than anchors asked for.
-    #[error("{anchors} anchors can't be chosen from {points} points: leave `anchors` out, or lower its `count`")]
+    #[error(
+        "{anchors} anchors can't be chosen from {points} points: leave `anchors` out, or lower its `count`"
+    )]
     TooManyAnchors {
         /// Anchors asked for.
         anchors: usize,

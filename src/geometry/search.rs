@@ -162,13 +162,8 @@ impl<'a> Search<'a> {
         2.0 * dot + 8.0 * ROUNDING * squares + 4.0 * underflow
     }
 
-    fn measured(
-        &self,
-        query: &Query<'_>,
-        others: impl Iterator<Item = usize>,
-    ) -> Vec<(u32, f64)> {
-        let distance =
-            |other| squared_distance(query.coordinates, self.points.row(other)).sqrt();
+    fn measured(&self, query: &Query<'_>, others: impl Iterator<Item = usize>) -> Vec<(u32, f64)> {
+        let distance = |other| squared_distance(query.coordinates, self.points.row(other)).sqrt();
         let others = others.filter(|other| Some(*other) != query.own);
         others.map(|other| (other as u32, distance(other))).collect()
     }

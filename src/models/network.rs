@@ -116,7 +116,8 @@ impl NetworkSpec {
                     PaperNetwork::Mnist => ([64, 128, 256, 512], true, LastLayer::Doubles),
                     PaperNetwork::CelebA => ([128, 256, 512, 1024], true, LastLayer::KeepsSize),
                 };
-                let scaled = |count: u32| (f64::from(count) * width.get()).round().max(1.0) as usize;
+                let scaled =
+                    |count: u32| (f64::from(count) * width.get()).round().max(1.0) as usize;
                 Layout {
                     channels: channels.map(scaled).to_vec(),
                     batch_norm,
@@ -169,8 +170,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    const FACE: SampleForm =
-        SampleForm::Image(ImageShape { channels: 3, height: 64, width: 64 });
+    const FACE: SampleForm = SampleForm::Image(ImageShape { channels: 3, height: 64, width: 64 });
 
     #[test]
     fn the_papers_networks_can_be_narrowed() {

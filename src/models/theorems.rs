@@ -76,18 +76,15 @@ fn the_weighted_variance_of_an_orthogonal_encoder_finds_the_principal_axes_in_or
             .iter()
             .map(|deviation| deviation * Distribution::<f64>::sample(&StandardNormal, &mut rng))
             .collect();
-        values.extend((0..WIDTH).map(|i| (0..WIDTH).map(|k| along[k] * axes[k * WIDTH + i]).sum::<f64>()));
+        values.extend(
+            (0..WIDTH).map(|i| (0..WIDTH).map(|k| along[k] * axes[k * WIDTH + i]).sum::<f64>()),
+        );
     }
     let inputs = table(&values, WIDTH, &device);
     let points = Points::from_rows(WIDTH, values.iter().map(|&value| value as f32).collect());
     let expected = PrincipalAxes::of_points(&points, WIDTH).unwrap();
 
-    let batch = Batch {
-        rows: (0..COUNT).collect(),
-        inputs,
-        squared_distances: None,
-        noise: None,
-    };
+    let batch = Batch { rows: (0..COUNT).collect(), inputs, squared_distances: None, noise: None };
     let mut model = linear(WIDTH, WIDTH, "VarianceOnly", &device);
     let name = "encoder.to_latent.weight";
     let mut rows: Vec<f64> = (0..WIDTH * WIDTH).map(|_| rng.random::<f64>() - 0.5).collect();

@@ -120,7 +120,8 @@ impl Stage for Geodesic {
         ));
         let distances = Distances::geodesic(&samples, &spec, &mut counter(context, "point"))?;
         if let Some(parts) = distances.components().filter(|parts| *parts > 1) {
-            let line = format!("the graph has {parts} separate parts; joined at their closest points");
+            let line =
+                format!("the graph has {parts} separate parts; joined at their closest points");
             context.log(&line);
         }
         let scaling = match self.rescale {

@@ -114,8 +114,7 @@ impl Run<'_> {
         if held_out >= samples.len() {
             return Err(TrainError::TooFewSamples { samples: samples.len(), held_out });
         }
-        let mut batches =
-            Batches::new(samples.len(), held_out, self.spec.batch_size.get(), seed);
+        let mut batches = Batches::new(samples.len(), held_out, self.spec.batch_size.get(), seed);
         let per_epoch = batches.per_epoch();
         let stage_steps = self.spec.length.steps(per_epoch);
         let steps = stage_steps * model.stages();
@@ -136,7 +135,9 @@ impl Run<'_> {
             }
         }
         let (inference, training) = (self.inference.clone(), self.training.clone());
-        let around = |batches: &mut Batches, epoch: usize, act: &mut dyn FnMut(&Surroundings<'_>)| {
+        let around = |batches: &mut Batches,
+                      epoch: usize,
+                      act: &mut dyn FnMut(&Surroundings<'_>)| {
             let held_out = batches.held_out(epoch);
             act(&Surroundings { samples, held_out, epoch: epoch + 1, seed, device: &inference });
         };
@@ -171,7 +172,12 @@ impl Run<'_> {
                 let mut ended = false;
                 if epoch_ended || step == steps {
                     validation_loss = validation.map(|samples| {
-                        mean_reconstruction(&model.valid(), model.reconstruction(), samples, &inference)
+                        mean_reconstruction(
+                            &model.valid(),
+                            model.reconstruction(),
+                            samples,
+                            &inference,
+                        )
                     });
                     recorder.end_epoch(validation_loss, &model.vitals());
                 }

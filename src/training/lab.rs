@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Checkpointing, Fit, Flow, History, Progress, TrainSpec, TrainingData, fit};
-use crate::data::{BrokenPolicy, DatasetSpec, Files, Images, Prepared, Recipe, SampleSet, Split};
 use crate::data::prepare;
+use crate::data::{BrokenPolicy, DatasetSpec, Files, Images, Prepared, Recipe, SampleSet, Split};
 use crate::device::{DeviceName, test_device};
 use crate::geometry::{Distances, GeodesicSpec};
 use crate::models::ModelSpec;
@@ -66,9 +66,7 @@ pub(super) struct Lab {
 impl Lab {
     /// Trains a PCAE for eleven steps.
     pub(super) fn new() -> Self {
-        let text = format!(
-            "Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, {GAMMA})"
-        );
+        let text = format!("Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, {GAMMA})");
         let mut lab = Self::with(options().from_str(&text).unwrap());
         let spec = "(length: Steps(11), batch_size: 16, optimizer: Adam(rate: 3e-3), \
                     schedule: FlatThenCosine(flat: 0.5), seed: 7)";
@@ -84,8 +82,7 @@ impl Lab {
         let samples = SampleSet::Images(training_images(&data));
         let graph: GeodesicSpec = options().from_str("(neighbors: 5)").unwrap();
         let distances = Distances::geodesic(&samples, &graph, &mut |_, _| ()).unwrap();
-        let spec =
-            "(length: Epochs(12), batch_size: 16, optimizer: Adam(rate: 3e-3), seed: 7)";
+        let spec = "(length: Epochs(12), batch_size: 16, optimizer: Adam(rate: 3e-3), seed: 7)";
         let spec = options().from_str(spec).unwrap();
         Self { model, spec, samples, distances }
     }

@@ -88,7 +88,9 @@ pub enum TrainError {
         name: String,
     },
     /// The distances belong to other samples.
-    #[error("the distances are between other samples than `data`: compute them from the same stage")]
+    #[error(
+        "the distances are between other samples than `data`: compute them from the same stage"
+    )]
     OtherSamples,
     /// The model cannot be built or loaded.
     #[error("cannot build the model")]

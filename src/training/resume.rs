@@ -21,9 +21,7 @@ fn killed(lab: &Lab, keep: &Checkpointing, epoch: usize) {
         assert!(!(progress.epoch == epoch && progress.epoch_ended), "killed, as planned");
         Flow::Continue
     };
-    let run = || {
-        fit(&lab.model, &lab.spec, lab.data(), lab.device(), Some(keep), &mut observer)
-    };
+    let run = || fit(&lab.model, &lab.spec, lab.data(), lab.device(), Some(keep), &mut observer);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
 }
 

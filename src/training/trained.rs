@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use crate::data::{SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
-use crate::models::{
-    Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on,
-};
+use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on};
 use crate::numerics::Points;
 
 /// Samples reconstructed together; bounds memory.

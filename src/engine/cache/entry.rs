@@ -1,5 +1,6 @@
 //! The manifest of a cached result.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -26,6 +27,9 @@ pub struct RunRecord {
     pub threads: usize,
     /// Its largest resident memory in bytes, where the system tells.
     pub peak_memory: Option<u64>,
+    /// Numbers that the stage measured of this run, such as the seconds of each epoch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<String, Vec<f64>>,
 }
 
 /// A cached result: what was asked, what came out, how it was made.
