@@ -14,7 +14,8 @@ use std::num::NonZeroUsize;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 use serde::{Deserialize, Serialize};
 
-use super::{GeometryError, Graph, Neighbors};
+use super::anchors::anchored;
+use super::{Anchors, Distances, GeometryError, Graph, Neighbors, PointSource, memory};
 use crate::numerics::Points;
 
 /// Searches between two progress reports.
@@ -29,6 +30,9 @@ pub struct GeodesicSpec {
     /// What distances are divided by.
     #[serde(default)]
     pub rescale: Rescale,
+    /// The points that make the graph; without it all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<Anchors>,
 }
 
 /// What distances are divided by.
@@ -41,89 +45,52 @@ pub enum Rescale {
     None,
 }
 
-/// A full table of distances between `n` points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Distances {
-    n: usize,
-    values: Vec<f32>,
-    mean_before_scaling: f64,
-    rescale: Rescale,
-}
-
 impl Distances {
-    /// Computes all geodesic distances, telling `on_progress` how many of how many rows are done.
+    /// Computes all geodesic distances, telling `on_progress` how many of how many points are done.
     pub fn geodesic(
-        points: &Points,
+        points: &dyn PointSource,
         spec: &GeodesicSpec,
         on_progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, GeometryError> {
-        let neighbors = Neighbors::of(points, spec.neighbors.get())?;
-        let graph = Graph::connect(points, &neighbors);
-        let n = graph.nodes();
-        let mut values = shortest_paths(&graph, on_progress);
-        let mean_before_scaling = mean_of_rows(&values, n);
-        if spec.rescale == Rescale::UnitMean {
-            if mean_before_scaling <= 0.0 {
-                return Err(GeometryError::AllCoincide { points: n });
-            }
-            for value in &mut values {
-                *value = (f64::from(*value) / mean_before_scaling) as f32;
-            }
+        if let Some(anchors) = &spec.anchors {
+            return anchored(points, spec, anchors, on_progress);
         }
-        Ok(Self { n, values, mean_before_scaling, rescale: spec.rescale })
+        memory::check_table(points.count())?;
+        let (table, components) = graph_distances(&points.all(), spec.neighbors, on_progress)?;
+        let mean = mean_of_rows(&table, points.count());
+        let distances = scaled(table, points.count(), mean, spec.rescale)?;
+        Ok(distances.with_components(Some(components)))
     }
+}
 
-    /// Makes a table again from its stored parts.
-    pub fn from_parts(
-        n: usize,
-        values: Vec<f32>,
-        mean_before_scaling: f64,
-        rescale: Rescale,
-    ) -> Result<Self, GeometryError> {
-        if values.len() == n * n {
-            Ok(Self { n, values, mean_before_scaling, rescale })
-        } else {
-            Err(GeometryError::NotSquare { n, found: values.len() })
+/// Returns the distances between all points along their graph, row-major, and the number of
+/// separate parts that it had.
+pub(super) fn graph_distances(
+    points: &Points,
+    neighbors: NonZeroUsize,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<(Vec<f32>, usize), GeometryError> {
+    let neighbors = Neighbors::of(points, neighbors.get())?;
+    let graph = Graph::connect(points, &neighbors);
+    Ok((shortest_paths(&graph, on_progress), graph.components_joined()))
+}
+
+/// Divides a table by the mean of all distances that follow from it, if that is asked for.
+pub(super) fn scaled(
+    mut table: Vec<f32>,
+    side: usize,
+    mean: f64,
+    rescale: Rescale,
+) -> Result<Distances, GeometryError> {
+    if rescale == Rescale::UnitMean {
+        if mean <= 0.0 {
+            return Err(GeometryError::AllCoincide { points: side });
         }
-    }
-
-    /// Returns the number of points.
-    pub const fn len(&self) -> usize {
-        self.n
-    }
-
-    /// Returns whether there are no points.
-    pub const fn is_empty(&self) -> bool {
-        self.n == 0
-    }
-
-    /// Returns all distances, row-major, after scaling.
-    pub fn values(&self) -> &[f32] {
-        &self.values
-    }
-
-    /// Returns one distance, after scaling.
-    pub fn between(&self, from: usize, to: usize) -> f32 {
-        self.values[from * self.n + to]
-    }
-
-    /// Returns the mean of all `n * n` distances before scaling.
-    pub const fn mean_before_scaling(&self) -> f64 {
-        self.mean_before_scaling
-    }
-
-    /// Returns how the table was scaled.
-    pub const fn rescale(&self) -> Rescale {
-        self.rescale
-    }
-
-    /// Returns the length that counts as 1 in this table, in units of the original points.
-    pub const fn unit(&self) -> f64 {
-        match self.rescale {
-            Rescale::UnitMean => self.mean_before_scaling,
-            Rescale::None => 1.0,
+        for value in &mut table {
+            *value = (f64::from(*value) / mean) as f32;
         }
     }
+    Distances::from_parts(side, table, mean, rescale)
 }
 
 /// Averages row by row, so that rounding does not grow with the size of the table.
@@ -199,7 +166,12 @@ mod tests {
     }
 
     fn spec(neighbors: usize, rescale: Rescale) -> GeodesicSpec {
-        GeodesicSpec { neighbors: NonZeroUsize::new(neighbors).unwrap(), rescale }
+        let neighbors = NonZeroUsize::new(neighbors).unwrap();
+        GeodesicSpec { neighbors, rescale, anchors: None }
+    }
+
+    fn between(distances: &Distances, from: usize, to: usize) -> f32 {
+        distances.values()[from * distances.len() + to]
     }
 
     fn floyd_warshall(graph: &Graph) -> Vec<f64> {
@@ -227,7 +199,7 @@ mod tests {
         let points = Points::new(4, 1, vec![0.0, 1.0, 3.0, 7.0]).unwrap();
         let raw = Distances::geodesic(&points, &spec(1, Rescale::None), &mut |_, _| ()).unwrap();
         assert_eq!(raw.values()[..4], [0.0, 1.0, 3.0, 7.0]);
-        assert_eq!(raw.between(3, 1), 6.0);
+        assert_eq!(between(&raw, 3, 1), 6.0);
         assert_eq!(raw.mean_before_scaling(), 2.0 * 23.0 / 16.0);
         assert_eq!(raw.unit(), 1.0);
     }
@@ -240,8 +212,8 @@ mod tests {
         let (raw, scaled) = (scale(Rescale::None), scale(Rescale::UnitMean));
         assert!((mean_of_rows(scaled.values(), 50) - 1.0).abs() < 1e-6);
         assert_eq!(scaled.unit(), raw.mean_before_scaling());
-        let restored = f64::from(scaled.between(3, 40)) * scaled.unit();
-        assert!((restored - f64::from(raw.between(3, 40))).abs() < 1e-6);
+        let restored = f64::from(between(&scaled, 3, 40)) * scaled.unit();
+        assert!((restored - f64::from(between(&raw, 3, 40))).abs() < 1e-6);
     }
 
     #[test]
@@ -281,7 +253,8 @@ mod tests {
     fn far_clusters_stay_at_a_finite_distance() {
         let points = Points::new(4, 1, vec![0.0, 1.0, 100.0, 101.0]).unwrap();
         let raw = Distances::geodesic(&points, &spec(1, Rescale::None), &mut |_, _| ()).unwrap();
-        assert_eq!(raw.between(0, 3), 101.0);
+        assert_eq!(between(&raw, 0, 3), 101.0);
+        assert_eq!(raw.components(), Some(2));
     }
 
     #[test]
@@ -289,36 +262,5 @@ mod tests {
         let points = Points::new(3, 1, vec![1.0; 3]).unwrap();
         let result = Distances::geodesic(&points, &spec(1, Rescale::UnitMean), &mut |_, _| ());
         assert_eq!(result, Err(GeometryError::AllCoincide { points: 3 }));
-    }
-
-    #[test]
-    fn distances_agree_with_scikit_learn_and_scipy() {
-        #[derive(Deserialize)]
-        struct Case {
-            rows: usize,
-            width: usize,
-            neighbors: usize,
-            points: Vec<f32>,
-            components: usize,
-            distances: Vec<f64>,
-        }
-        #[derive(Deserialize)]
-        struct Reference {
-            cases: Vec<Case>,
-        }
-        let text =
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/geodesic.json"));
-        let reference: Reference = serde_json::from_str(text).unwrap();
-        assert_eq!(reference.cases.len(), 2);
-        for case in reference.cases {
-            let points = Points::new(case.rows, case.width, case.points).unwrap();
-            let graph = Graph::connect(&points, &Neighbors::of(&points, case.neighbors).unwrap());
-            assert_eq!(graph.components_joined(), case.components);
-            let settings = spec(case.neighbors, Rescale::None);
-            let found = Distances::geodesic(&points, &settings, &mut |_, _| ()).unwrap();
-            for (&found, &expected) in found.values().iter().zip(&case.distances) {
-                assert!((f64::from(found) - expected).abs() <= 1e-6 * expected);
-            }
-        }
     }
 }

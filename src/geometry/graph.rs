@@ -5,9 +5,10 @@
 //! Reference: Tenenbaum et al. 2000 (Isomap); joining as scikit-learn's Isomap does it.
 //! Checked against: hand-drawn graphs below; scikit-learn and SciPy in geodesic.rs.
 
-use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
-use super::{Neighbors, squared_distance};
+use super::Neighbors;
+use super::search::{BLOCK, Room, Search};
 use crate::numerics::Points;
 
 /// A connected graph with a positive or zero length on every edge.
@@ -93,28 +94,39 @@ fn root(parents: &mut [u32], mut node: u32) -> u32 {
 
 /// Returns the closest pair of points of every two components.
 fn bridges(points: &Points, components: &[Vec<u32>]) -> Vec<(u32, u32, f64)> {
+    if components.len() < 2 {
+        return Vec::new();
+    }
+    let gathered = |members: &Vec<u32>| {
+        let rows = members.iter().flat_map(|&member| points.row(member as usize));
+        Points::from_rows(points.width(), rows.copied().collect())
+    };
+    let parts: Vec<Points> = components.iter().map(gathered).collect();
+    let searches: Vec<Search> = parts.iter().map(Search::over).collect();
     let mut found = Vec::new();
-    for (index, left) in components.iter().enumerate() {
-        for right in &components[index + 1..] {
-            found.extend(closest_pair(points, left, right));
+    for left in 0..components.len() {
+        for right in left + 1..components.len() {
+            let (from, to, length) = closest_pair(&parts[left], &searches[right]);
+            found.push((components[left][from as usize], components[right][to as usize], length));
         }
     }
     found
 }
 
-fn closest_pair(points: &Points, left: &[u32], right: &[u32]) -> Option<(u32, u32, f64)> {
-    let nearest_from = |&from: &u32| {
-        let place = points.row(from as usize);
-        let squared = |&to: &u32| (from, to, squared_distance(place, points.row(to as usize)));
-        right.iter().map(squared).min_by(nearer)
-    };
-    let pair = left.par_iter().filter_map(nearest_from).min_by(nearer)?;
-    Some((pair.0, pair.1, pair.2.sqrt()))
-}
-
-/// Orders pairs by distance, then by indices, so that the result is unique.
-fn nearer(a: &(u32, u32, f64), b: &(u32, u32, f64)) -> std::cmp::Ordering {
-    a.2.total_cmp(&b.2).then((a.0, a.1).cmp(&(b.0, b.1)))
+/// Returns the rows and the distance of the two points that are closest to each other.
+fn closest_pair(left: &Points, right: &Search<'_>) -> (u32, u32, f64) {
+    let mut nearest = vec![(0, 0.0); left.rows()];
+    nearest.par_chunks_mut(BLOCK).enumerate().for_each_init(
+        Room::default,
+        |room, (block, found)| {
+            let start = block * BLOCK * left.width();
+            let queries = &left.values()[start..start + found.len() * left.width()];
+            right.nearest(queries, None, 1, room, found);
+        },
+    );
+    let pairs = nearest.iter().zip(0..).map(|(&(to, length), from)| (from, to, length));
+    // The first of equals, so that the result is unique.
+    pairs.min_by(|a, b| a.2.total_cmp(&b.2)).unwrap_or_default()
 }
 
 #[cfg(test)]

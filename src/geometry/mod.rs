@@ -3,15 +3,59 @@
 //! Everything works on plain slices and all cores, and gives the same bytes whatever the number
 //! of threads: parallel parts write disjoint rows, and sums run in a fixed order.
 
+mod anchors;
+mod distances;
 mod geodesic;
 mod graph;
 mod knn;
+mod memory;
+#[cfg(test)]
+mod reference;
+mod search;
+
+use std::borrow::Cow;
 
 use thiserror::Error;
 
-pub use self::geodesic::{Distances, GeodesicSpec, Rescale};
+pub use self::anchors::{AnchorLink, Anchors};
+pub use self::distances::{Distances, Links};
+pub use self::geodesic::{GeodesicSpec, Rescale};
 pub use self::graph::Graph;
 pub use self::knn::Neighbors;
+use crate::numerics::Points;
+
+/// Where points come from: a few at a time, so that not all need be in memory as floats.
+pub trait PointSource: Sync {
+    /// Returns the number of points.
+    fn count(&self) -> usize;
+
+    /// Returns the number of coordinates of each point.
+    fn width(&self) -> usize;
+
+    /// Returns the coordinates of the chosen points, one point after the other.
+    fn coordinates(&self, indices: &[usize]) -> Vec<f32>;
+
+    /// Returns all points.
+    fn all(&self) -> Cow<'_, Points>;
+}
+
+impl PointSource for Points {
+    fn count(&self) -> usize {
+        self.rows()
+    }
+
+    fn width(&self) -> usize {
+        self.width()
+    }
+
+    fn coordinates(&self, indices: &[usize]) -> Vec<f32> {
+        indices.iter().flat_map(|&index| self.row(index)).copied().collect()
+    }
+
+    fn all(&self) -> Cow<'_, Points> {
+        Cow::Borrowed(self)
+    }
+}
 
 /// Says why distances could not be computed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -42,6 +86,30 @@ pub enum GeometryError {
         /// Points given.
         points: usize,
     },
+    /// There are not more points than anchors asked for.
+    #[error(
+        "{anchors} anchors can't be chosen from {points} points: leave `anchors` out, or lower its `count`"
+    )]
+    TooManyAnchors {
+        /// Anchors asked for.
+        anchors: usize,
+        /// Points given.
+        points: usize,
+    },
+    /// The table of distances does not fit into memory.
+    #[error(
+        "distances between {points} points take {:.1} GB, but {:.1} GB of memory are available: \
+         use `anchors`, or fewer of them",
+        gigabytes(*needed), gigabytes(*available)
+    )]
+    TooLarge {
+        /// Points in the table.
+        points: usize,
+        /// Bytes that the table takes.
+        needed: u64,
+        /// Bytes that can be had.
+        available: u64,
+    },
     /// A stored table of distances is not square.
     #[error("{n} points need {} distances, found {found}", n * n)]
     NotSquare {
@@ -50,6 +118,35 @@ pub enum GeometryError {
         /// Number of distances given.
         found: usize,
     },
+    /// A point is linked with an anchor that does not exist.
+    #[error("point {point} is linked with anchor {anchor}, but there are {anchors} anchors")]
+    UnknownAnchor {
+        /// The first such point.
+        point: usize,
+        /// What it is linked with.
+        anchor: u32,
+        /// Number of anchors in the table.
+        anchors: usize,
+    },
+    /// The ways from points to their anchors are not as many as needed.
+    #[error("{points} points need {needed} distances to their anchors, found {found}")]
+    LegCount {
+        /// Number of points.
+        points: usize,
+        /// Number of ways that are needed.
+        needed: usize,
+        /// Number of ways given.
+        found: usize,
+    },
+}
+
+fn gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e9
+}
+
+/// Returns the Euclidean distance of two points.
+pub fn euclidean(left: &[f32], right: &[f32]) -> f64 {
+    squared_distance(left, right).sqrt()
 }
 
 /// Returns the squared Euclidean distance, summed in double precision.

@@ -17,8 +17,8 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainImages;
-use super::geodesic::{IMAGES_DIGEST, image_digest};
-use crate::data::Images;
+use super::geodesic::{SAMPLES_DIGEST, samples_digest};
+use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
@@ -60,12 +60,14 @@ pub struct Train {
 impl Train {
     /// Makes sure that distances are between the very images that are learned from; distances of a
     /// program that doesn't say which images it took are trusted.
-    fn check_images(&self, context: &RunContext, images: &Images) -> Result<(), StageError> {
+    fn check_samples(&self, context: &RunContext, samples: &SampleSet) -> Result<(), StageError> {
         let Some(distances) = &self.distances else {
             return Ok(());
         };
-        match context.files_of(distances)?.read(IMAGES_DIGEST) {
-            Ok(of) if of != image_digest(images).as_bytes() => Err(TrainError::OtherImages.into()),
+        match context.files_of(distances)?.read(SAMPLES_DIGEST) {
+            Ok(of) if of != samples_digest(samples).as_bytes() => {
+                Err(TrainError::OtherImages.into())
+            }
             _ => Ok(()),
         }
     }
@@ -104,10 +106,13 @@ impl Stage for Train {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let images = context.load(&self.data)?.0;
+        let samples = SampleSet::Images(context.load(&self.data)?.0);
         let distances = self.distances.as_ref().map(|input| context.load(input)).transpose()?;
-        self.check_images(context, &images)?;
-        let data = TrainingData { images: &images, distances: distances.as_ref() };
+        self.check_samples(context, &samples)?;
+        let SampleSet::Images(images) = &samples else {
+            return Err("models learn from images".into());
+        };
+        let data = TrainingData { images, distances: distances.as_ref() };
         let spec = TrainSpec {
             length: self.length,
             batch_size: self.batch_size,

@@ -6,7 +6,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::data::Images;
-use crate::geometry::Distances;
+use crate::geometry::{Distances, euclidean};
 use crate::models::Batch;
 use crate::numerics::Seed;
 use crate::numerics::rng::permutation;
@@ -74,10 +74,10 @@ impl TrainingData<'_> {
     pub(super) fn batch(&self, indices: &[usize], device: &Device) -> Batch {
         let images = images_on(self.images, indices, device);
         let squared_distances = self.distances.map(|distances| {
-            let mut values = Vec::with_capacity(indices.len() * indices.len());
-            for &from in indices {
-                values.extend(indices.iter().map(|&to| distances.between(from, to).powi(2)));
-            }
+            let straight = |one: usize, other: usize| {
+                euclidean(&self.images.batch(&[one]), &self.images.batch(&[other]))
+            };
+            let values = distances.squared_between(indices, &straight);
             let data = TensorData::new(values, [indices.len(), indices.len()]);
             Tensor::from_data(data, device)
         });

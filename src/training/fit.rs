@@ -72,11 +72,9 @@ fn run_name(
     hasher.update(&serde_json::to_vec(&settings)?);
     hasher.update(data.images.pixels());
     if let Some(distances) = data.distances {
-        hasher.update(&distances.unit().to_le_bytes());
-        for row in distances.values().chunks(distances.len()) {
-            let bytes: Vec<u8> = row.iter().flat_map(|value| value.to_le_bytes()).collect();
-            hasher.update(&bytes);
-        }
+        distances.feed(&mut |bytes| {
+            hasher.update(bytes);
+        });
     }
     Ok(hasher.finalize().to_hex().to_string())
 }
