@@ -104,6 +104,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../dimension/mod.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
+    include_str!("../geometry/anchors.rs"),
     include_str!("../geometry/geodesic.rs"),
     include_str!("../models/ae.rs"),
     include_str!("../models/ard_vae.rs"),

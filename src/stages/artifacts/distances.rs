@@ -112,12 +112,12 @@ mod tests {
     fn files_that_do_not_belong_together_are_named() {
         let damaged = |name: &str, values: &[u32]| {
             let (folder, mut writer) = folder(&distances(AnchorLink::ViaAnchor));
-            match name {
-                NEAREST => write_array(&mut writer, name, &[values.len()], values).unwrap(),
-                _ => {
-                    let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();
-                    write_array(&mut writer, name, &[values.len()], &values).unwrap();
-                }
+            let shape = [values.len()];
+            if name == NEAREST {
+                write_array(&mut writer, name, &shape, values).unwrap();
+            } else {
+                let values: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+                write_array(&mut writer, name, &shape, &values).unwrap();
             }
             let error = read(&writer).unwrap_err();
             drop(folder);
