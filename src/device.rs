@@ -215,6 +215,7 @@ fn open_wgpu(name: DeviceName) -> Result<Device, DeviceError> {
 
 /// Returns the device that tests run on: that of `PCAE_TEST_DEVICE`, or `flex`.
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test switch, never an input of a stage")]
 pub(crate) fn test_device() -> DeviceName {
     std::env::var("PCAE_TEST_DEVICE").map_or(DeviceName::Flex, |name| name.parse().unwrap())
 }

@@ -47,7 +47,8 @@ pub struct ArdVaeSpec {
 }
 
 const fn usual_prior_samples() -> NonZeroUsize {
-    NonZeroUsize::new(10_000).unwrap()
+    const USUAL: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+    USUAL
 }
 
 /// An ARD-VAE in training.

@@ -41,7 +41,7 @@ impl Decoder {
             let larger = |pair: &[ImageShape]| ImageShape { channels: pair[1].channels, ..pair[0] };
             shapes = shapes.windows(2).map(larger).collect();
         }
-        let first = shapes.last().map_or(start.form.values(), |shape| shape.pixels());
+        let first = shapes.last().map_or(start.form.values(), ImageShape::pixels);
         let mut widths = layout.widths.clone();
         widths.reverse();
         widths.push(first);

@@ -11,6 +11,7 @@ use super::convolutions::Halving;
 use super::layers::{Dense, Initializer, Norm};
 use super::network::NetworkSpec;
 use super::{ModelError, Start};
+use crate::data::ImageShape;
 
 /// Turns samples into codes.
 #[derive(Module, Debug)]
@@ -40,7 +41,7 @@ impl Encoder {
             .collect();
         let norms = layout.channels.iter().filter(|_| layout.batch_norm);
         let norms = norms.map(|&channels| Norm::new(channels, start.device)).collect();
-        let mut width = shapes.last().map_or(start.form.values(), |shape| shape.pixels());
+        let mut width = shapes.last().map_or(start.form.values(), ImageShape::pixels);
         let mut hidden = Vec::new();
         for &next in &layout.widths {
             hidden.push(Dense::new(width, next, &mut initial));

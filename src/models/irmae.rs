@@ -37,7 +37,8 @@ pub struct IrmaeSpec {
 }
 
 const fn usual_layers() -> NonZeroUsize {
-    NonZeroUsize::new(4).unwrap()
+    const USUAL: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+    USUAL
 }
 
 /// An IRMAE in training.

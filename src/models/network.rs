@@ -55,6 +55,7 @@ pub enum LastLayer {
 }
 
 impl LastLayer {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
     const fn is_usual(&self) -> bool {
         matches!(self, Self::Doubles)
     }
@@ -77,6 +78,7 @@ fn whole() -> PositiveF64 {
     PositiveF64::new(1.0).unwrap_or_else(|_| unreachable!("1 lies above 0"))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 fn is_whole(width: &PositiveF64) -> bool {
     *width == whole()
 }
@@ -132,10 +134,12 @@ impl NetworkSpec {
     /// and cross-entropy for images, but squared errors where the paper ends in a sigmoid.
     pub(super) const fn usual_reconstruction(&self, form: SampleForm) -> Reconstruction {
         match (self, form) {
-            (Self::Paper { of: PaperNetwork::Dsprites, .. }, SampleForm::Image(_))
-            | (Self::Conv { .. } | Self::Mlp { .. }, SampleForm::Image(_)) => {
-                Reconstruction::CrossEntropy
-            }
+            (
+                Self::Conv { .. }
+                | Self::Mlp { .. }
+                | Self::Paper { of: PaperNetwork::Dsprites, .. },
+                SampleForm::Image(_),
+            ) => Reconstruction::CrossEntropy,
             (Self::Paper { .. }, SampleForm::Image(_)) | (_, SampleForm::Vector { .. }) => {
                 Reconstruction::SquaredError
             }

@@ -98,7 +98,8 @@ fn the_weighted_variance_of_an_orthogonal_encoder_finds_the_principal_axes_in_or
         let variance = losses.terms.iter().find(|(name, _)| *name == "variance").unwrap();
         let slopes = super::Slopes::of(&model, variance.1.backward());
         let slope: Vec<f64> = slopes.0[name].to_data().iter::<f64>().collect();
-        for (value, slope) in rows.iter_mut().zip(along_the_constraint(&slope, &rows.clone())) {
+        let slope = along_the_constraint(&slope, &rows);
+        for (value, slope) in rows.iter_mut().zip(slope) {
             *value -= 0.02 * slope;
         }
     }

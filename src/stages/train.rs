@@ -217,18 +217,14 @@ fn resumption(first: &training::Progress<'_>) -> Option<String> {
 }
 
 fn shown(now: &training::Progress<'_>, epochs: usize) -> Progress {
-    let mut note = format!("loss {}", compact(now.terms[0].1));
-    if let Some(validation) = now.validation {
-        note += &format!(", validation {}", compact(validation));
-    }
-    if let Some(dimension) = now.dimension {
-        note += &format!(", dimension {dimension} so far");
-    }
+    let mut notes = vec![format!("loss {}", compact(now.terms[0].1))];
+    notes.extend(now.validation.map(|loss| format!("validation {}", compact(loss))));
+    notes.extend(now.dimension.map(|dimension| format!("dimension {dimension} so far")));
     Progress {
         done: epochs as u64,
         total: now.epochs as u64,
         unit: "epoch".to_owned(),
-        note,
+        note: notes.join(", "),
         ..Progress::default()
     }
 }

@@ -10,7 +10,7 @@ use std::thread::Scope;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::data::SampleSet;
-use crate::geometry::Distances;
+use crate::geometry::{Distances, euclidean};
 use crate::models::Batch;
 use crate::numerics::Seed;
 use crate::numerics::rng::permutation;
@@ -96,16 +96,13 @@ pub(super) struct FormedBatch {
 
 impl FormedBatch {
     fn of(data: TrainingData<'_>, rows: &[usize]) -> Self {
-        let euclid = |a: usize, b: usize| {
-            let both = data.samples.batch(&[a, b]);
-            let (left, right) = both.split_at(both.len() / 2);
-            let square = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).powi(2);
-            left.iter().zip(right).map(square).sum::<f64>().sqrt()
+        let straight = |one: usize, other: usize| {
+            euclidean(&data.samples.batch(&[one]), &data.samples.batch(&[other]))
         };
         Self {
             rows: rows.to_vec(),
             inputs: data.samples.batch(rows),
-            squared_distances: data.distances.map(|table| table.squared_between(rows, &euclid)),
+            squared_distances: data.distances.map(|table| table.squared_between(rows, &straight)),
         }
     }
 

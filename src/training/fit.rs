@@ -103,14 +103,73 @@ struct Run<'a> {
     training: Device,
 }
 
+/// What changes while training.
+struct State<M> {
+    model: M,
+    adam: Adam,
+    recorder: Recorder,
+    best: Option<Best>,
+    /// Steps taken.
+    step: usize,
+    /// Whether waiting for a better epoch has not paid.
+    ended: bool,
+}
+
+impl<M: Autoencoder> State<M> {
+    /// Takes up the newest state of the same trajectory, or begins.
+    fn begin(run: &Run<'_>, mut model: M, steps: usize) -> Result<Self, TrainError> {
+        let OptimizerSpec::Adam(adam) = &run.spec.optimizer;
+        let mut adam = Adam::new(adam);
+        let Some(kept) = run.keeper.load(steps) else {
+            let recorder = Recorder::new(run.latent);
+            return Ok(Self { model, adam, recorder, best: None, step: 0, ended: false });
+        };
+        model.restore_memory(kept.memory)?;
+        model = kept.weights.load_into(model).map_err(ModelError::from)?;
+        adam.restore(kept.optimizer_steps, kept.moments, &run.inference);
+        let recorder = Recorder::resumed(run.latent, kept.history, kept.codes);
+        Ok(Self { model, adam, recorder, best: kept.best, step: kept.step, ended: kept.ended })
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            step: self.step,
+            optimizer_steps: self.adam.steps(),
+            weights: Weights::of(&self.model),
+            moments: self.adam.moments(),
+            memory: self.model.memory(),
+            history: self.recorder.history.clone(),
+            codes: self.recorder.codes.clone(),
+            best: self.best.clone(),
+            ended: self.ended,
+        }
+    }
+
+    /// Completes the record of an epoch, and tells whether another one is worth it.
+    fn end_epoch(&mut self, run: &Run<'_>, epoch: usize, is_whole: bool) -> Option<f64> {
+        let loss = run.data.validation.map(|samples| {
+            let (model, kind) = (self.model.valid(), self.model.reconstruction());
+            mean_reconstruction(&model, kind, samples, &run.inference)
+        });
+        self.recorder.end_epoch(loss, &self.model.vitals());
+        if let (Some(stopping), Some(loss), true) = (run.spec.early_stopping, loss, is_whole) {
+            let weights = || Weights::of(&self.model);
+            let best = stopping.watch(self.best.take(), epoch, loss, weights);
+            self.ended = stopping.is_over(&best);
+            self.best = Some(best);
+        }
+        loss
+    }
+}
+
 impl Run<'_> {
     fn train<M: Autoencoder>(
         &mut self,
-        mut model: M,
+        model: M,
         observer: &mut dyn FnMut(&Progress<'_>) -> Flow,
     ) -> Result<Outcome, TrainError> {
-        let TrainingData { samples, validation, .. } = self.data;
-        let (seed, held_out) = (self.spec.seed, model.held_out());
+        let (samples, seed) = (self.data.samples, self.spec.seed);
+        let held_out = model.held_out();
         if held_out >= samples.len() {
             return Err(TrainError::TooFewSamples { samples: samples.len(), held_out });
         }
@@ -118,110 +177,74 @@ impl Run<'_> {
         let per_epoch = batches.per_epoch();
         let stage_steps = self.spec.length.steps(per_epoch);
         let steps = stage_steps * model.stages();
-        let OptimizerSpec::Adam(adam) = &self.spec.optimizer;
-        let mut adam = Adam::new(adam);
-        let mut recorder = Recorder::new(self.latent);
-        let mut best: Option<Best> = None;
-        let mut first_step = 0;
-        if let Some(state) = self.keeper.load(steps) {
-            first_step = state.step;
-            model.restore_memory(state.memory)?;
-            model = state.weights.load_into(model).map_err(ModelError::from)?;
-            adam.restore(state.optimizer_steps, state.moments, &self.inference);
-            recorder = Recorder::resumed(self.latent, state.history, state.codes);
-            best = state.best;
-            if state.ended {
-                return finish(Weights::of(&model), best, recorder.history);
-            }
+        let mut state = State::begin(self, model, steps)?;
+        if state.ended {
+            return finish(Weights::of(&state.model), state.best, state.recorder.history);
         }
-        let (inference, training) = (self.inference.clone(), self.training.clone());
-        let around = |batches: &mut Batches,
-                      epoch: usize,
-                      act: &mut dyn FnMut(&Surroundings<'_>)| {
+        let inference = self.inference.clone();
+        let around = |batches: &mut Batches, epoch, act: &mut dyn FnMut(&Surroundings<'_>)| {
             let held_out = batches.held_out(epoch);
             act(&Surroundings { samples, held_out, epoch: epoch + 1, seed, device: &inference });
         };
-        around(&mut batches, 0, &mut |around| model.prepare(around));
+        around(&mut batches, 0, &mut |around| state.model.prepare(around));
 
+        let resumed_from = state.step;
         thread::scope(|scope| {
-            let formed = form_ahead(scope, self.data, batches.clone(), first_step..steps);
-            for (index, formed) in (first_step..steps).zip(formed) {
+            let formed = form_ahead(scope, self.data, batches.clone(), resumed_from..steps);
+            for (index, formed) in (resumed_from..steps).zip(formed) {
                 let place = batches.place(index);
                 let (step, epoch) = (index + 1, place.epoch + 1);
                 if index > 0 && index.is_multiple_of(stage_steps) {
-                    model.next_stage()?;
-                    adam.reset();
-                    around(&mut batches, place.epoch, &mut |around| model.prepare(around));
+                    state.model.next_stage()?;
+                    state.adam.reset();
+                    around(&mut batches, place.epoch, &mut |around| state.model.prepare(around));
                 }
                 if place.within == 0 {
-                    around(&mut batches, place.epoch, &mut |around| model.before_epoch(around));
+                    let before = &mut |around: &Surroundings<'_>| state.model.before_epoch(around);
+                    around(&mut batches, place.epoch, before);
                 }
 
-                let noise = model.noise(&mut seed.stream(&format!("noise/{index}")), formed.len());
-                let lesson = model.learn(&formed.on(&training, noise));
+                let mut rng = seed.stream(&format!("noise/{index}"));
+                let noise = state.model.noise(&mut rng, formed.len());
+                let lesson = state.model.learn(&formed.on(&self.training, noise));
                 let terms = finite_terms(lesson.terms, epoch, step)?;
                 let rate_factor =
                     self.spec.schedule.factor(index % stage_steps, stage_steps, per_epoch);
-                model = adam.step(model, lesson.slopes, rate_factor);
+                state.model = state.adam.step(state.model, lesson.slopes, rate_factor);
+                state.step = step;
                 let epoch_ended = place.within + 1 == per_epoch;
                 let clock = Clock { step, epoch, epoch_ended };
-                around(&mut batches, place.epoch, &mut |around| model.after_step(clock, around));
+                let after = &mut |around: &Surroundings<'_>| state.model.after_step(clock, around);
+                around(&mut batches, place.epoch, after);
 
-                recorder.add_step(epoch, &terms, &points(lesson.codes));
-                let mut validation_loss = None;
-                let mut ended = false;
-                if epoch_ended || step == steps {
-                    validation_loss = validation.map(|samples| {
-                        mean_reconstruction(
-                            &model.valid(),
-                            model.reconstruction(),
-                            samples,
-                            &inference,
-                        )
-                    });
-                    recorder.end_epoch(validation_loss, &model.vitals());
-                }
-                if let (Some(stopping), Some(loss), true) =
-                    (self.spec.early_stopping, validation_loss, epoch_ended)
-                {
-                    let now = stopping.watch(best.take(), epoch, loss, || Weights::of(&model));
-                    ended = stopping.is_over(&now);
-                    best = Some(now);
-                }
-
+                state.recorder.add_step(epoch, &terms, &points(lesson.codes));
+                let is_last = step == steps;
+                let ends_row = epoch_ended || is_last;
+                let validation =
+                    if ends_row { state.end_epoch(self, epoch, epoch_ended) } else { None };
                 let flow = observer(&Progress {
                     epoch,
                     epochs: steps.div_ceil(per_epoch),
-                    epoch_ended: epoch_ended || step == steps,
+                    epoch_ended: ends_row,
                     step,
                     steps,
-                    resumed_from: first_step,
+                    resumed_from,
                     terms: &terms,
                     rate_factor,
-                    dimension: recorder.dimension(),
-                    validation: validation_loss,
+                    dimension: state.recorder.dimension(),
+                    validation,
                 });
-                let over = ended || step == steps;
+                let over = state.ended || is_last;
                 let stops = flow == Flow::Stop && !over;
-                self.keeper.keep(step, epoch_ended, stops, over, || Checkpoint {
-                    step,
-                    optimizer_steps: adam.steps(),
-                    weights: Weights::of(&model),
-                    moments: adam.moments(),
-                    memory: model.memory(),
-                    history: recorder.history.clone(),
-                    codes: recorder.codes.clone(),
-                    best: best.clone(),
-                    ended,
-                })?;
+                self.keeper.keep(step, epoch_ended, stops, over, || state.checkpoint())?;
                 if stops {
                     return Ok(Outcome::Stopped { step });
                 }
-                if ended {
+                if over {
                     break;
                 }
             }
-            finish(Weights::of(&model), best, recorder.history)
+            finish(Weights::of(&state.model), state.best, state.recorder.history)
         })
     }
 }
@@ -269,6 +292,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
+    use crate::device::test_device;
     use crate::geometry::Distances;
     use crate::training::Length;
     use crate::training::lab::{Lab, options};
@@ -349,7 +373,7 @@ mod tests {
             epochs = progress.epoch;
             Flow::Continue
         };
-        let found = fit(&lab.model, &lab.spec, data, lab.device(), None, &mut observer).unwrap();
+        let found = fit(&lab.model, &lab.spec, data, test_device(), None, &mut observer).unwrap();
         let Fit::Finished { model, history, best_epoch } = found else { panic!("not finished") };
         let best = best_epoch.unwrap();
         assert!(epochs < 60 && best + 3 == epochs, "best {best}, ended {epochs}");
@@ -357,7 +381,7 @@ mod tests {
         let losses: Vec<f64> = history.rows.iter().map(|row| row[column]).collect();
         let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
         assert!((losses[best - 1] - least).abs() < 1e-12);
-        let again = model.reconstruction(&validation, lab.device()).unwrap();
+        let again = model.reconstruction(&validation, test_device()).unwrap();
         assert!((again - least).abs() < 1e-4 * least, "{again} against {least}");
     }
 }

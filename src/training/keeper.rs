@@ -6,7 +6,7 @@ use super::checkpoint::{self, Checkpoint, Stay};
 use super::{CheckpointError, Checkpointing};
 
 /// Longest time without a checkpoint, however long an epoch takes, if writing one is cheap enough.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Keeps the checkpoints of one run.
 pub(super) struct Keeper<'a> {

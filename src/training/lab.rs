@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Checkpointing, Fit, Flow, History, Progress, TrainSpec, TrainingData, fit};
 use crate::data::prepare;
 use crate::data::{BrokenPolicy, DatasetSpec, Files, Images, Prepared, Recipe, SampleSet, Split};
-use crate::device::{DeviceName, test_device};
+use crate::device::test_device;
 use crate::geometry::{Distances, GeodesicSpec};
 use crate::models::ModelSpec;
 pub(super) use crate::models::reference::options;
@@ -87,10 +87,6 @@ impl Lab {
         Self { model, spec, samples, distances }
     }
 
-    pub(super) fn device(&self) -> DeviceName {
-        test_device()
-    }
-
     pub(super) fn data(&self) -> TrainingData<'_> {
         let distances = self.model.needs_distances().then_some(&self.distances);
         TrainingData { samples: &self.samples, distances, validation: None }
@@ -101,7 +97,7 @@ impl Lab {
         let mut observer = |progress: &Progress<'_>| {
             if progress.step == stop_at { Flow::Stop } else { Flow::Continue }
         };
-        let (data, device) = (self.data(), self.device());
+        let (data, device) = (self.data(), test_device());
         fit(&self.model, &self.spec, data, device, checkpointing, &mut observer).unwrap()
     }
 
@@ -122,7 +118,7 @@ impl Lab {
     /// Returns the message of a training that fails.
     pub(super) fn error(&self, data: TrainingData<'_>) -> String {
         let observer = &mut |_: &Progress<'_>| Flow::Continue;
-        let result = fit(&self.model, &self.spec, data, self.device(), None, observer);
+        let result = fit(&self.model, &self.spec, data, test_device(), None, observer);
         result.unwrap_err().to_string()
     }
 }

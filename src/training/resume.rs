@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::lab::{Lab, models};
 use super::{Checkpointing, Fit, Flow, Length, Progress, fit};
+use crate::device::test_device;
 use crate::models::ModelSpec;
 
 fn checkpointing(folder: &tempfile::TempDir, overhead: f64) -> Checkpointing {
@@ -21,7 +22,7 @@ fn killed(lab: &Lab, keep: &Checkpointing, epoch: usize) {
         assert!(!(progress.epoch == epoch && progress.epoch_ended), "killed, as planned");
         Flow::Continue
     };
-    let run = || fit(&lab.model, &lab.spec, lab.data(), lab.device(), Some(keep), &mut observer);
+    let run = || fit(&lab.model, &lab.spec, lab.data(), test_device(), Some(keep), &mut observer);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
 }
 
@@ -32,7 +33,7 @@ fn resumed(lab: &Lab, keep: &Checkpointing) -> (usize, (Vec<u8>, String)) {
         from = from.min(progress.resumed_from);
         Flow::Continue
     };
-    let (data, device) = (lab.data(), lab.device());
+    let (data, device) = (lab.data(), test_device());
     match fit(&lab.model, &lab.spec, data, device, Some(keep), &mut observer).unwrap() {
         Fit::Finished { model, history, .. } => {
             (from, (model.to_files().unwrap().weights, history.to_csv()))

@@ -130,6 +130,7 @@ pub(super) fn mean_reconstruction(
 mod tests {
     use super::*;
     use crate::data::{Annotations, ImageShape, Images};
+    use crate::device::test_device;
     use crate::training::Fit;
     use crate::training::lab::{Lab, models};
 
@@ -140,10 +141,10 @@ mod tests {
             let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
             let restored = TrainedModel::from_files(&model.to_files().unwrap()).unwrap();
             assert_eq!(restored, model, "{name}");
-            let codes = restored.encode(&lab.samples, lab.device()).unwrap();
+            let codes = restored.encode(&lab.samples, test_device()).unwrap();
             assert_eq!((codes.rows(), codes.width()), (50, lab.model.latent()), "{name}");
-            assert_eq!(codes, model.encode(&lab.samples, lab.device()).unwrap(), "{name}");
-            let reconstruction = model.reconstruction(&lab.samples, lab.device()).unwrap();
+            assert_eq!(codes, model.encode(&lab.samples, test_device()).unwrap(), "{name}");
+            let reconstruction = model.reconstruction(&lab.samples, test_device()).unwrap();
             assert!(reconstruction > 0.0 && reconstruction < 64.0, "{name}: {reconstruction}");
         }
     }
@@ -154,7 +155,7 @@ mod tests {
         let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
         let shape = ImageShape { channels: 1, height: 4, width: 8 };
         let images = Images::new(shape, vec![0; 32], Annotations::default()).unwrap();
-        let error = model.encode(&SampleSet::Images(images), lab.device()).unwrap_err();
+        let error = model.encode(&SampleSet::Images(images), test_device()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the model was trained on images of 1 x 8 x 8, found images of 1 x 4 x 8"
