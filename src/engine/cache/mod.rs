@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
@@ -350,12 +352,18 @@ impl Cache {
 
 /// Makes sure that no run is using a cache.
 fn hold_alone(root: &Path) -> Result<File, CacheError> {
+    const TRIES: usize = 50;
+    const PAUSE: Duration = Duration::from_millis(20);
     let (file, path) = use_lock(root)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(CacheError::InUse),
-        Err(TryLockError::Error(cause)) => Err(CacheError::File { path, cause }),
+    // A process that is just being started holds a copy of every lock of its parent for a moment.
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(cause)) => return Err(CacheError::File { path, cause }),
+        }
     }
+    Err(CacheError::InUse)
 }
 
 fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {
