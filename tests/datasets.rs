@@ -81,7 +81,7 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
     );
     let refused = sandbox.run().fails_with(2);
     for told in [
-        "`padded` makes `test-images`, but input `data` takes `train-images`",
+        "`padded` makes `test-images`, but input `data` takes `train-images` or `train-vectors`",
         "`test` is the test part already",
         "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
         "a scale that is measured on held-out data differs from training's",

@@ -16,5 +16,7 @@ mod crash;
 mod datasets;
 /// Mistakes in pipeline files, drawn.
 mod diagnostics;
+/// Distances along graphs of images and vectors.
+mod distances;
 /// What reruns and what doesn't, through the real program.
 mod reruns;

@@ -202,6 +202,13 @@ mod tests {
         Points::new(rows, width, values).unwrap()
     }
 
+    /// Makes corners of a cube, of which many coincide or are equally far apart.
+    fn corners(rows: usize, width: usize) -> Points {
+        let mut points = random_points(rows, width);
+        points.values_mut().iter_mut().for_each(|value| *value = value.round());
+        points
+    }
+
     fn spec(count: usize, link: AnchorLink, rescale: Rescale) -> GeodesicSpec {
         let [neighbors, count] = [4, count].map(|number| NonZeroUsize::new(number).unwrap());
         let anchors = Some(Anchors { count, seed: Seed(1), link });
@@ -248,16 +255,16 @@ mod tests {
 
     #[test]
     fn every_distance_and_their_mean_are_what_the_settings_say() {
-        let points = random_points(120, 3);
-        for link in LINKS {
+        let sets = [random_points(120, 3), corners(120, 6)];
+        for (points, link) in sets.iter().flat_map(|points| LINKS.map(|link| (points, link))) {
             let settings = spec(20, link, Rescale::UnitMean);
             let chosen = settings.anchors.as_ref().unwrap().choose(120).unwrap();
-            let expected = plainly(&points, &chosen, link);
+            let expected = plainly(points, &chosen, link);
             let mean = expected.iter().sum::<f64>() / expected.len() as f64;
-            let found = distances(&points, &settings);
+            let found = distances(points, &settings);
             assert!((found.mean_before_scaling() / mean - 1.0).abs() < 1e-7, "{link:?}");
             assert_eq!((found.len(), found.side()), (120, 20));
-            for (found, expected) in all_squares(&points, &found).iter().zip(&expected) {
+            for (found, expected) in all_squares(points, &found).iter().zip(&expected) {
                 let difference = f64::from(*found) - (expected / mean).powi(2);
                 assert!(difference.abs() <= 1e-6 * (expected / mean).powi(2), "{link:?}");
             }

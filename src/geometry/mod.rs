@@ -81,9 +81,11 @@ pub enum GeometryError {
         row: usize,
     },
     /// All points coincide, so distances have no mean to be divided by.
-    #[error("all {points} points coincide, so distances cannot be scaled to a mean of 1")]
+    #[error(
+        "all {points} points of the graph coincide, so distances cannot be scaled to a mean of 1"
+    )]
     AllCoincide {
-        /// Points given.
+        /// Points of the graph.
         points: usize,
     },
     /// There are not more points than anchors asked for.
