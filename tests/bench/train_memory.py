@@ -7,7 +7,7 @@ paper's network with Adam on batches of 256, made from bytes when they are neede
 table are distances between random factors: memory does not depend on their values.
 
     python3 tests/bench/train_memory.py [--steps 40]
-    python3 tests/bench/train_memory.py --pcae-run PATH --pipeline FILE [--stage train]
+    python3 tests/bench/train_memory.py --pcae-run PATH --pipeline tests/bench/train_memory.ron
 
 The first needs numpy and PyTorch 2.9 and measures PyTorch alone. The second also runs the pipeline
 up to the stage that trains, then that stage again, which alone is measured. Prints one line of
