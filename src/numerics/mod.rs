@@ -2,9 +2,11 @@
 //!
 //! Nothing here knows images, networks or pipelines, and nothing here needs a tensor library.
 
+pub mod pca;
 pub mod points;
 pub mod rng;
 pub mod units;
 
+pub use pca::{PcaError, PrincipalAxes};
 pub use points::Points;
 pub use rng::Seed;
