@@ -104,6 +104,7 @@ mod tests {
             "Resize",
             "ManifoldShape",
             "Variance",
+            "Spectrum",
         ] {
             assert!(
                 settings::find(SETTINGS, name).is_some_and(|s| !s.entries.is_empty()),

@@ -102,6 +102,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../data/steps.rs"),
     include_str!("../data/tables/mod.rs"),
     include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/spectrum.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
     include_str!("../geometry/geodesic.rs"),
