@@ -22,7 +22,7 @@ pub use self::adam::AdamSpec;
 pub use self::batches::TrainingData;
 pub use self::checkpoint::CheckpointError;
 pub use self::fit::fit;
-pub use self::history::History;
+pub use self::history::{History, HistoryError};
 pub use self::progress::{Checkpointing, Fit, Flow, Progress};
 pub use self::trained::{ModelFiles, TrainedModel};
 use crate::data::ImageShape;
