@@ -105,6 +105,7 @@ mod tests {
             "ManifoldShape",
             "Variance",
             "Spectrum",
+            "LearningCurves",
         ] {
             assert!(
                 settings::find(SETTINGS, name).is_some_and(|s| !s.entries.is_empty()),

@@ -25,7 +25,7 @@ use crate::engine::context::RunContext;
 use crate::engine::events::Progress;
 use crate::engine::stage::{Stage, StageSet};
 
-pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples};
+pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
 pub use command::{AnyFiles, Command};
 pub use dataset::Dataset;
 pub use download::Download;
@@ -111,6 +111,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../models/mod.rs"),
     include_str!("../models/pcae.rs"),
     include_str!("../report/figures/contact_sheet.rs"),
+    include_str!("../report/figures/learning_curves.rs"),
     include_str!("../report/figures/mod.rs"),
     include_str!("../report/figures/variance_spectrum.rs"),
     include_str!("../report/table.rs"),
