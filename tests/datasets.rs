@@ -96,6 +96,31 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
 }
 
 #[test]
+fn images_and_vectors_have_a_spectrum_as_they_are() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "all": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 30, seed: 0)))),
+        "flat": Preprocess(data: "all", steps: [Flatten]),
+        "of-images": Estimate(points: "all", estimator: Spectrum(threshold: 0.9)),
+        "of-vectors": Estimate(points: "flat", estimator: Spectrum(threshold: 0.9)),
+    })"#,
+    );
+    sandbox.run().ok();
+    let record = |stage: &str| {
+        sandbox.call(&["export", stage, stage]).ok();
+        sandbox.read(&format!("{stage}/record.json"))
+    };
+    assert_eq!(record("of-images"), record("of-vectors"));
+    let values: serde_json::Value = serde_json::from_str(&record("of-images")).unwrap();
+    let variances = values["variances"].as_array().unwrap();
+    assert_eq!(variances.len(), 256);
+    let positive = variances.iter().filter(|value| value.as_f64().unwrap() > 0.0).count();
+    assert!(positive <= 29, "30 images span 29 directions, not {positive}");
+    let dimension = values["dimension"].as_u64().unwrap();
+    assert!((2..29).contains(&dimension), "{dimension}");
+}
+
+#[test]
 fn sub_folders_are_classes_and_broken_pictures_are_named_or_left_out() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "own", stages: {

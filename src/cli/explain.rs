@@ -104,6 +104,8 @@ mod tests {
             "Resize",
             "ManifoldShape",
             "Variance",
+            "Spectrum",
+            "LearningCurves",
         ] {
             assert!(
                 settings::find(SETTINGS, name).is_some_and(|s| !s.entries.is_empty()),

@@ -3,13 +3,15 @@
 //! One file for each estimator. To add one: a `mod` line, an [`EstimatorSpec`] variant and its
 //! arm below.
 
+mod spectrum;
 mod variance;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use self::spectrum::Spectrum;
 pub use self::variance::Variance;
-use crate::numerics::Points;
+use crate::numerics::{PcaError, Points};
 
 /// Says why a dimension could not be estimated.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,6 +31,9 @@ pub enum EstimateError {
         /// The first such coordinate, counting from 1.
         coordinate: usize,
     },
+    /// The points have no principal axes.
+    #[error(transparent)]
+    Axes(#[from] PcaError),
 }
 
 /// The estimators a pipeline can name.
@@ -37,6 +42,8 @@ pub enum EstimateError {
 pub enum EstimatorSpec {
     /// Counts the leading coordinates that hold a share of the variance.
     Variance(Variance),
+    /// Counts the principal axes that hold a share of the variance.
+    Spectrum(Spectrum),
 }
 
 impl EstimatorSpec {
@@ -44,6 +51,15 @@ impl EstimatorSpec {
     pub fn estimate(&self, points: &Points) -> Result<Estimate, EstimateError> {
         match self {
             Self::Variance(variance) => variance.estimate(points),
+            Self::Spectrum(spectrum) => spectrum.estimate(points),
+        }
+    }
+
+    /// Returns whether the coordinates' order counts, so that only codes can be estimated.
+    pub const fn needs_order(&self) -> bool {
+        match self {
+            Self::Variance(_) => true,
+            Self::Spectrum(_) => false,
         }
     }
 }
@@ -54,10 +70,10 @@ impl EstimatorSpec {
 pub struct Estimate {
     /// The estimated dimension.
     pub dimension: usize,
-    /// Biased variance of each coordinate, in coordinate order.
+    /// Biased variance of each coordinate in its own order, or of each principal axis.
     pub variances: Vec<f64>,
     /// Sum of the variances.
     pub total_variance: f64,
-    /// Share of the total variance that the first `dimension` coordinates hold.
+    /// Share of the total variance that the first `dimension` of them hold.
     pub share: f64,
 }

@@ -30,22 +30,31 @@ impl Variance {
         if let Some(index) = variances.iter().position(|variance| !variance.is_finite()) {
             return Err(EstimateError::NonFinite { coordinate: index + 1 });
         }
-        let total_variance: f64 = variances.iter().sum();
-        if total_variance <= 0.0 {
-            return Err(EstimateError::NoVariance { points: points.rows() });
-        }
-        let mut cumulative = 0.0;
-        let mut dimension = 0;
-        for variance in &variances {
-            if dimension > 0 && cumulative >= self.threshold.get() * total_variance {
-                break;
-            }
-            cumulative += variance;
-            dimension += 1;
-        }
-        let share = cumulative / total_variance;
-        Ok(Estimate { dimension, variances, total_variance, share })
+        leading(variances, self.threshold, points.rows())
     }
+}
+
+/// Counts the leading variances that hold at least the threshold's share of their sum.
+pub(super) fn leading(
+    variances: Vec<f64>,
+    threshold: Fraction,
+    points: usize,
+) -> Result<Estimate, EstimateError> {
+    let total_variance: f64 = variances.iter().sum();
+    if total_variance <= 0.0 {
+        return Err(EstimateError::NoVariance { points });
+    }
+    let mut cumulative = 0.0;
+    let mut dimension = 0;
+    for variance in &variances {
+        if dimension > 0 && cumulative >= threshold.get() * total_variance {
+            break;
+        }
+        cumulative += variance;
+        dimension += 1;
+    }
+    let share = cumulative / total_variance;
+    Ok(Estimate { dimension, variances, total_variance, share })
 }
 
 #[cfg(test)]

@@ -65,6 +65,15 @@ pub(in crate::report) fn check_axes(
         .filter(|record| fields.iter().any(|field| record.values().contains_key(*field)))
         .flat_map(|record| record.labels().keys())
         .collect();
+    check_roles(&known, roles, places)
+}
+
+/// Checks that axes are known, used once, and that no known axis is left out.
+pub(in crate::report) fn check_roles(
+    known: &BTreeSet<&String>,
+    roles: &[(&'static str, &[String])],
+    places: &'static [&'static str],
+) -> Result<(), AxisError> {
     let mut used: BTreeMap<&String, &'static str> = BTreeMap::new();
     for (place, axes) in roles {
         for axis in *axes {
@@ -77,8 +86,8 @@ pub(in crate::report) fn check_axes(
             }
         }
     }
-    match known.into_iter().find(|axis| !used.contains_key(axis)) {
-        Some(axis) => Err(AxisError::UnusedAxis { axis: axis.clone(), places }),
+    match known.iter().find(|axis| !used.contains_key(*axis)) {
+        Some(axis) => Err(AxisError::UnusedAxis { axis: (*axis).clone(), places }),
         None => Ok(()),
     }
 }

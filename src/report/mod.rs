@@ -23,11 +23,14 @@ pub mod terminal;
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
 pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};
+pub use figures::learning_curves::{
+    Course, Curve, CurvePanel, CurvePoint, LearningCurves, LearningCurvesSpec,
+};
 pub use figures::needed::Needed;
 pub use figures::variance_spectrum::{
-    Coordinate, Scale, Scatter, Series, VarianceSpectrum, VarianceSpectrumSpec,
+    Coordinate, Scatter, Series, VarianceSpectrum, VarianceSpectrumSpec,
 };
-pub use figures::{Figure, FigureError, FigureSpec};
+pub use figures::{Figure, FigureError, FigureSpec, Scale};
 pub use frame::{FrameError, Spread};
 pub use join::JoinError;
 pub use record::{

@@ -1,10 +1,13 @@
 //! `Estimate`: the dimension of points, with what the estimate rests on.
 //!
 //! `Variance` counts the leading coordinates that hold a share of the variance, in their own order:
-//! it is for codes that a model has ordered.
+//! it is for codes that a model has ordered. `Spectrum` counts principal axes instead, whatever the
+//! order of the coordinates: it is for all other codes, and for images and vectors as they are.
 //!
 //! ```ron
-//! "dimension-{seed}": Estimate(points: "codes-{seed}", estimator: Variance(threshold: 0.99))
+//! "dimension-{seed}": Estimate(points: "codes-{seed}", estimator: Variance(threshold: 0.99)),
+//! "rank-{seed}": Estimate(points: "codes-{seed}", estimator: Spectrum(threshold: 0.99)),
+//! "linear-dimension": Estimate(points: "train-images", estimator: Spectrum(threshold: 0.99))
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -45,15 +48,18 @@ impl Stage for Estimate {
     fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
         let kinds = inputs.iter().flatten().map(|producer| producer.kind.as_str());
         let samples = kinds.into_iter().any(|kind| Sort::of_kind(kind).is_some());
-        let EstimatorSpec::Variance(_) = &self.estimator;
-        if !samples {
+        if !samples || !self.estimator.needs_order() {
             return Vec::new();
         }
         vec![Problem {
             field: "estimator",
             message: "`Variance` counts coordinates in their order, which only codes have"
                 .to_owned(),
-            help: Some("estimate the codes of an `Encode` stage".to_owned()),
+            help: Some(
+                "estimate the codes of an `Encode` stage, or count principal axes: \
+                 `Spectrum(threshold: 0.99)`"
+                    .to_owned(),
+            ),
         }]
     }
 
@@ -66,7 +72,7 @@ impl Stage for Estimate {
         let estimate = self.estimator.estimate(&points)?;
         context.log(&format!("{} points with {} coordinates", points.rows(), points.width()));
         context.log(&format!(
-            "dimension {}: the leading coordinates hold {:.4} of the total variance {:.6}",
+            "dimension {}, which holds {:.4} of the total variance {:.6}",
             estimate.dimension, estimate.share, estimate.total_variance
         ));
         context.store(&record(estimate))
@@ -87,6 +93,27 @@ fn record(estimate: dimension::Estimate) -> Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stages::records::tests::told;
+
+    #[test]
+    fn samples_have_no_order_to_count_by_but_they_have_principal_axes() {
+        let problems = |estimator: &str, kind: &str| {
+            let text = format!(r#"(points: "x", estimator: {estimator}((threshold: 0.99)))"#);
+            let stage: Estimate = ron::from_str(&text).unwrap();
+            let kind = kind.to_owned();
+            told(&stage.problems(&[vec![Producer { kind, labels: [].into(), values: None }]]))
+        };
+        assert!(problems("Variance", "points").is_empty());
+        for kind in ["points", "train-images", "vectors"] {
+            assert!(problems("Spectrum", kind).is_empty(), "{kind}");
+        }
+        assert_eq!(
+            problems("Variance", "test-images"),
+            ["estimator: `Variance` counts coordinates in their order, which only codes have \
+              (estimate the codes of an `Encode` stage, or count principal axes: \
+              `Spectrum(threshold: 0.99)`)"]
+        );
+    }
 
     #[test]
     fn every_number_stands_under_its_own_name() {

@@ -1,4 +1,4 @@
-//! `Figure`: records or images as a picture.
+//! `Figure`: records, images or the trainings of models as a picture.
 //!
 //! ```ron
 //! "variance-spectrum": Figure(
@@ -9,18 +9,24 @@
 //!     images: "train-images",
 //!     picture: ContactSheet(caption: "..", label: "Figure 2", columns: 10, count: 50,
 //!                           pick: Spread, under: ["class"]),   // or First, Random(seed)
+//! ),
+//! "losses": Figure(
+//!     models: [Each("train-{model}-{seed}")],
+//!     picture: LearningCurves(caption: "..", label: "Figure 3", columns: ["total", "reconstruction"],
+//!                             scale: Log, series: "model", over: ["seed"]),
 //! )
 //! ```
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::AnyImages;
-use super::records::{Review, labeled_records};
+use super::artifacts::{AnyImages, TrainingHistory};
+use super::records::{Reported, Review, labeled_records};
 use crate::data::{Annotations, DataError, Images};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::report::{
-    ContactSheet, ContactSheetSpec, Figure as Drawn, FigureSpec, Tile, TileSize, Values,
+    ContactSheet, ContactSheetSpec, Course, Figure as Drawn, FigureSpec, LearningCurvesSpec, Tile,
+    TileSize, Values,
 };
 
 /// Settings of a figure stage.
@@ -33,6 +39,9 @@ pub struct Figure {
     /// Images, for pictures that show images.
     #[serde(default, skip_serializing)]
     pub images: Option<StageRef<AnyImages>>,
+    /// Families of trained models, for pictures that show how they were trained.
+    #[serde(default, skip_serializing)]
+    pub models: Vec<Each<TrainingHistory>>,
     /// What is drawn.
     pub picture: FigureSpec,
 }
@@ -45,7 +54,10 @@ impl Stage for Figure {
     fn inputs(&self) -> Vec<Input> {
         let families = self.records.iter().enumerate();
         let records = families.map(|(at, family)| family.input(&format!("records[{at}]")));
-        records.chain(self.images.iter().map(|images| images.input("images"))).collect()
+        let images = self.images.iter().map(|images| images.input("images"));
+        let families = self.models.iter().enumerate();
+        let models = families.map(|(at, family)| family.input(&format!("models[{at}]")));
+        records.chain(images).chain(models).collect()
     }
 
     fn output(&self, _inputs: &[Vec<String>]) -> String {
@@ -57,24 +69,20 @@ impl Stage for Figure {
     }
 
     fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
-        let problem = |field, message: &str, help: &str| {
-            vec![Problem { field, message: message.to_owned(), help: Some(help.to_owned()) }]
-        };
+        let superfluous = self.superfluous();
+        if !superfluous.is_empty() {
+            return superfluous;
+        }
         match &self.picture {
-            FigureSpec::ContactSheet(_) if self.images.is_none() => problem(
-                "picture",
-                "a contact sheet shows images, and none are given",
-                "add `images: \"a stage that makes images\"`",
-            ),
-            FigureSpec::ContactSheet(_) if !self.records.is_empty() => {
-                problem("records", "a contact sheet shows images, no records", "delete this line")
-            }
+            FigureSpec::ContactSheet(_) if self.images.is_none() => vec![Problem {
+                field: "picture",
+                message: "a contact sheet shows images, and none are given".to_owned(),
+                help: Some("add `images: \"a stage that makes images\"`".to_owned()),
+            }],
             FigureSpec::ContactSheet(_) => Vec::new(),
-            FigureSpec::VarianceSpectrum(_) if self.images.is_some() => {
-                problem("images", "a spectrum shows records, no images", "delete this line")
-            }
+            FigureSpec::LearningCurves(spec) => review_curves(spec, inputs),
             FigureSpec::VarianceSpectrum(spec) => {
-                let mut review = Review::of(inputs);
+                let mut review = Review::of(Reported::Records, inputs);
                 review.titles(&spec.titles);
                 review.values("field", &[&spec.field]);
                 review
@@ -90,6 +98,12 @@ impl Stage for Figure {
                 Drawn::ContactSheet(sheet(spec, &context.load(images)?.0)?)
             }
             (FigureSpec::ContactSheet(_), None) => return Err("there are no images".into()),
+            (FigureSpec::LearningCurves(spec), _) => {
+                let courses = labeled_courses(context, &self.models)?;
+                let figure = spec.build(&courses)?;
+                context.log(&format!("{} trainings", courses.len()));
+                Drawn::LearningCurves(figure)
+            }
             (FigureSpec::VarianceSpectrum(spec), _) => {
                 let records = labeled_records(context, &self.records)?;
                 let figure = spec.build(&records)?;
@@ -102,6 +116,64 @@ impl Stage for Figure {
         }
         context.store(&figure)
     }
+}
+
+impl Figure {
+    /// Returns inputs that the picture does not show.
+    fn superfluous(&self) -> Vec<Problem> {
+        let (shows, shown) = match &self.picture {
+            FigureSpec::ContactSheet(_) => ("a contact sheet shows images", "images"),
+            FigureSpec::LearningCurves(_) => ("learning curves show models", "models"),
+            FigureSpec::VarianceSpectrum(_) => ("a spectrum shows records", "records"),
+        };
+        let given = [
+            ("records", !self.records.is_empty()),
+            ("images", self.images.is_some()),
+            ("models", !self.models.is_empty()),
+        ];
+        let refused = given.into_iter().filter(|(field, is_given)| *is_given && *field != shown);
+        let problem = |(field, _)| Problem {
+            field,
+            message: format!("{shows}, no {field}"),
+            help: Some("delete this line".to_owned()),
+        };
+        refused.map(problem).collect()
+    }
+}
+
+fn review_curves(spec: &LearningCurvesSpec, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    let mut review = Review::of(Reported::Models, inputs);
+    // Columns have titles too; which columns there are is known only after training.
+    let is_label = |(name, _): &(&String, &String)| !spec.columns.contains(name);
+    let titles = spec.titles.iter().filter(is_label);
+    review.titles(&titles.map(|(name, title)| (name.clone(), title.clone())).collect());
+    if spec.columns.is_empty() {
+        let help = "name at least one: `columns: [\"total\"]`";
+        review.refuse("columns", "there are no columns to show".to_owned(), help);
+    }
+    for (at, column) in spec.columns.iter().enumerate() {
+        if spec.columns[..at].contains(column) {
+            let message = format!("the column `{column}` is listed twice");
+            review.refuse("columns", message, "list each column once");
+        }
+    }
+    review.distinct();
+    review.axes(&[("series", std::slice::from_ref(&spec.series)), ("over", &spec.over)]);
+    review.problems()
+}
+
+/// Loads what trainings recorded, with the labels of the stages that made them.
+fn labeled_courses(
+    context: &RunContext,
+    families: &[Each<TrainingHistory>],
+) -> Result<Vec<Course>, StageError> {
+    let mut courses = Vec::new();
+    for family in families {
+        for (labels, TrainingHistory(history)) in context.load_each(family)? {
+            courses.push(Course { labels, columns: history.columns, rows: history.rows });
+        }
+    }
+    Ok(courses)
 }
 
 fn sheet(spec: &ContactSheetSpec, images: &Images) -> Result<ContactSheet, DataError> {
@@ -159,6 +231,69 @@ mod tests {
             problems(r#"series: "model", over: ["seed"], titles: {"pcea": "PCAE"}"#),
             ["titles: `pcea` is neither an axis nor a label of these records \
               (did you mean `pcae`?)"]
+        );
+    }
+
+    fn curve_problems(inputs: &str, settings: &str, producers: &[Vec<Producer>]) -> Vec<String> {
+        let picture = format!(r#"LearningCurves((caption: "c", label: "l", {settings}))"#);
+        let figure: Figure = ron::from_str(&format!("({inputs}, picture: {picture})")).unwrap();
+        told(&figure.problems(producers))
+    }
+
+    #[test]
+    fn mistakes_in_learning_curves_are_told_before_anything_runs() {
+        let models = r#"models: [Each("x")]"#;
+        let problems = |settings: &str| curve_problems(models, settings, &[sweep(None)]);
+        let axes = r#"series: "model", over: ["seed"]"#;
+        assert!(problems(&format!(r#"{axes}, titles: {{"total": "T", "pcae": "P"}}"#)).is_empty());
+        assert_eq!(
+            problems(r#"series: "modle", over: ["seed"]"#),
+            ["series: the models have no axis `modle` (did you mean `model`?)"]
+        );
+        assert_eq!(
+            problems(r#"series: "model""#),
+            ["models: the axis `seed` of these models has no role here \
+              (name `seed` in one of: `series`, `over`)"]
+        );
+        assert_eq!(
+            problems(&format!(r#"{axes}, titles: {{"pcea": "PCAE"}}"#)),
+            ["titles: `pcea` is neither an axis nor a label of these models \
+              (did you mean `pcae`?)"]
+        );
+        assert_eq!(
+            problems(&format!("{axes}, columns: []")),
+            ["columns: there are no columns to show (name at least one: `columns: [\"total\"]`)"]
+        );
+        assert_eq!(
+            problems(&format!(r#"{axes}, columns: ["total", "total"]"#)),
+            ["columns: the column `total` is listed twice (list each column once)"]
+        );
+        assert_eq!(
+            curve_problems(models, axes, &[sweep(None), sweep(None)]),
+            ["models: two models stand for model=pcae, seed=0 \
+              (tell them apart by an axis, or show them in two reports)"]
+        );
+    }
+
+    #[test]
+    fn a_picture_takes_only_what_it_shows() {
+        let axes = r#"series: "model", over: ["seed"]"#;
+        assert_eq!(
+            curve_problems(r#"models: [Each("x")], images: Some("y")"#, axes, &[]),
+            ["images: learning curves show models, no images (delete this line)"]
+        );
+        assert_eq!(
+            curve_problems("models: []", axes, &[]),
+            ["models: there are no models to report on \
+              (name at least one family: `models: [Each(\"..\")]`)"]
+        );
+        let spectrum = format!(
+            r#"(models: [Each("x")], picture: VarianceSpectrum((caption: "c", label: "l", {axes})))"#
+        );
+        let figure: Figure = ron::from_str(&spectrum).unwrap();
+        assert_eq!(
+            told(&figure.problems(&[sweep(None)])),
+            ["models: a spectrum shows records, no models (delete this line)"]
         );
     }
 }

@@ -25,7 +25,7 @@ use crate::engine::context::RunContext;
 use crate::engine::events::Progress;
 use crate::engine::stage::{Stage, StageSet};
 
-pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples};
+pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
 pub use command::{AnyFiles, Command};
 pub use dataset::Dataset;
 pub use download::Download;
@@ -102,6 +102,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../data/steps.rs"),
     include_str!("../data/tables/mod.rs"),
     include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/spectrum.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
     include_str!("../geometry/anchors.rs"),
@@ -121,6 +122,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../models/prefixes.rs"),
     include_str!("../models/vae.rs"),
     include_str!("../report/figures/contact_sheet.rs"),
+    include_str!("../report/figures/learning_curves.rs"),
     include_str!("../report/figures/mod.rs"),
     include_str!("../report/figures/variance_spectrum.rs"),
     include_str!("../report/table.rs"),

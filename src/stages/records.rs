@@ -13,6 +13,9 @@ use crate::report::{Record, Values};
 /// Valid choices listed when none is near to what was written.
 const MOST_LISTED: usize = 12;
 
+/// What to do about two results that have the same labels.
+const APART: &str = "tell them apart by an axis, or show them in two reports";
+
 /// Loads families of records with the labels of the stages that made them.
 pub(super) fn labeled_records(
     context: &RunContext,
@@ -27,20 +30,42 @@ pub(super) fn labeled_records(
     Ok(records)
 }
 
+/// What a report is on.
+#[derive(Clone, Copy)]
+pub(super) enum Reported {
+    /// Measured values.
+    Records,
+    /// Trained models.
+    Models,
+}
+
+impl Reported {
+    /// Returns the field that names them, which is also the word for them.
+    const fn field(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Models => "models",
+        }
+    }
+}
+
 /// A look at a report's settings before anything runs.
 pub(super) struct Review<'a> {
+    /// The field that names what is reported on.
+    field: &'static str,
     /// What is known of the records that the report may show; nothing if a reference is wrong.
     records: Vec<&'a Producer>,
     problems: Vec<Problem>,
 }
 
 impl<'a> Review<'a> {
-    /// Starts with the stages behind each family of records.
-    pub(super) fn of(inputs: &'a [Vec<Producer>]) -> Self {
-        let mut review = Self { records: Vec::new(), problems: Vec::new() };
+    /// Starts with the stages behind each family of records or models.
+    pub(super) fn of(reported: Reported, inputs: &'a [Vec<Producer>]) -> Self {
+        let field = reported.field();
+        let mut review = Self { field, records: Vec::new(), problems: Vec::new() };
         if inputs.is_empty() {
-            let help = "name at least one family: `records: [Each(\"..\")]`";
-            review.refuse("records", "there are no records to report on".to_owned(), help);
+            let help = format!("name at least one family: `{field}: [Each(\"..\")]`");
+            review.refuse(field, format!("there are no {field} to report on"), help);
         } else if !inputs.iter().any(Vec::is_empty) {
             review.records = inputs.iter().flatten().collect();
         }
@@ -86,8 +111,7 @@ impl<'a> Review<'a> {
             self.unknown(field, format!("no record has a value named `{name}`"), name, &valid);
         }
         if let Some((name, labels)) = self.twins(names) {
-            let help = "tell them apart by an axis, or show them in two reports";
-            self.refuse("records", format!("two records give `{name}` for {labels}"), help);
+            self.refuse("records", format!("two records give `{name}` for {labels}"), APART);
         }
         // Records without any of the values have no part in the report, nor do their axes.
         if self.problems.is_empty() {
@@ -102,9 +126,17 @@ impl<'a> Review<'a> {
             let mut seen = BTreeSet::new();
             let gives = |made: &&&Producer| made.values.is_some_and(|has| has.contains(name));
             let twin = self.records.iter().filter(gives).find(|made| !seen.insert(&made.labels))?;
-            let labels = twin.labels.iter().map(|(axis, label)| format!("{axis}={label}"));
-            Some(((*name).to_owned(), labels.collect::<Vec<_>>().join(", ")))
+            Some(((*name).to_owned(), labels_of(twin)))
         })
+    }
+
+    /// Checks that no two models have the same labels.
+    pub(super) fn distinct(&mut self) {
+        let mut seen = BTreeSet::new();
+        if let Some(twin) = self.records.iter().find(|made| !seen.insert(&made.labels)) {
+            let message = format!("two {} stand for {}", self.field, labels_of(twin));
+            self.refuse(self.field, message, APART);
+        }
     }
 
     /// Checks that every axis of the records has one role; returns whether the roles are right.
@@ -119,7 +151,7 @@ impl<'a> Review<'a> {
         for (role, axes) in roles {
             for axis in *axes {
                 if !known.contains(axis.as_str()) {
-                    let message = format!("the records have no axis `{axis}`");
+                    let message = format!("the {} have no axis `{axis}`", self.field);
                     self.unknown(role, message, axis, &valid);
                 } else if let Some(first) = used.insert(axis, role) {
                     let message = format!("the axis `{axis}` has two roles here");
@@ -131,9 +163,9 @@ impl<'a> Review<'a> {
         if self.problems.is_empty() {
             let places: Vec<String> = roles.iter().map(|(role, _)| format!("`{role}`")).collect();
             for axis in known.iter().filter(|axis| !used.contains_key(*axis)) {
-                let message = format!("the axis `{axis}` of these records has no role here");
+                let message = format!("the axis `{axis}` of these {} has no role here", self.field);
                 let help = format!("name `{axis}` in one of: {}", places.join(", "));
-                self.refuse("records", message, help);
+                self.refuse(self.field, message, help);
             }
         }
         self.problems.len() == before
@@ -151,7 +183,8 @@ impl<'a> Review<'a> {
             known.iter().copied().filter(|name| !titles.contains_key(*name)).collect();
         for name in titles.keys().filter(|name| !known.contains(name.as_str())) {
             if nearest(name, &untitled).is_some() {
-                let message = format!("`{name}` is neither an axis nor a label of these records");
+                let message =
+                    format!("`{name}` is neither an axis nor a label of these {}", self.field);
                 self.unknown("titles", message, name, &untitled);
             }
         }
@@ -171,6 +204,11 @@ impl<'a> Review<'a> {
         };
         labels.reduce(product).unwrap_or_default()
     }
+}
+
+fn labels_of(made: &Producer) -> String {
+    let labels = made.labels.iter().map(|(axis, label)| format!("{axis}={label}"));
+    labels.collect::<Vec<_>>().join(", ")
 }
 
 fn axes_of(made: &Producer) -> impl Iterator<Item = &str> {
@@ -212,7 +250,7 @@ pub(super) mod tests {
     }
 
     fn review(inputs: &[Vec<Producer>], values: &[&str], rows: &[&str]) -> Vec<String> {
-        let mut review = Review::of(inputs);
+        let mut review = Review::of(Reported::Records, inputs);
         review.values("values", values);
         review.axes(&[("rows", &names(rows)), ("over", &names(&["seed"]))]);
         told(&review.problems())
@@ -248,7 +286,7 @@ pub(super) mod tests {
     #[test]
     fn records_without_axes_have_nothing_to_make_rows_of() {
         let inputs = [vec![made(&[], None)]];
-        let mut lone = Review::of(&inputs);
+        let mut lone = Review::of(Reported::Records, &inputs);
         lone.axes(&[("rows", &names(&["model"]))]);
         assert_eq!(
             told(&lone.problems()),
@@ -289,7 +327,7 @@ pub(super) mod tests {
     fn a_title_is_a_mistake_only_if_it_was_meant_for_a_name_without_one() {
         let titles = |names: &[&str]| {
             let inputs = [sweep(None)];
-            let mut review = Review::of(&inputs);
+            let mut review = Review::of(Reported::Records, &inputs);
             review.titles(&names.iter().map(|n| ((*n).to_owned(), "T".to_owned())).collect());
             told(&review.problems())
         };
@@ -305,7 +343,7 @@ pub(super) mod tests {
     #[test]
     fn places_are_all_combinations_of_labels() {
         let inputs = [sweep(None)];
-        let review = Review::of(&inputs);
+        let review = Review::of(Reported::Records, &inputs);
         assert_eq!(review.places(&names(&["model"])), ["hae", "pcae"]);
         assert_eq!(
             review.places(&names(&["seed", "model"])),

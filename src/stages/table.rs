@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::records::{Review, labeled_records};
+use super::records::{Reported, Review, labeled_records};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage};
 use crate::report::{Spread, TableSpec, ValueSpec, Values, tabulate};
@@ -70,7 +70,7 @@ impl Stage for Table {
     }
 
     fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
-        let mut review = Review::of(inputs);
+        let mut review = Review::of(Reported::Records, inputs);
         review.titles(&self.titles);
         if self.rows.is_empty() {
             let help = "name at least one axis of the records: `rows: [\"model\"]`";

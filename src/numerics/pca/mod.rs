@@ -15,7 +15,7 @@ use std::ops::Range;
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{Mat, Par};
+use faer::{Mat, Par, Spec};
 use thiserror::Error;
 
 use self::blocks::Blocks;
@@ -123,19 +123,23 @@ impl PrincipalAxes {
         let by_coordinates = width <= rows;
         let products =
             if by_coordinates { blocks.covariance(&mean)? } else { blocks.gram(&mean)? };
-        let found = if keep == 0 { ComputeEigenvectors::No } else { ComputeEigenvectors::Yes };
-        let (sums, vectors) = decompose(&products, found)?;
+        let wanted = if keep == 0 { ComputeEigenvectors::No } else { ComputeEigenvectors::Yes };
+        let (sums, vectors) = decompose(&products, wanted)?;
         let eigenvalues = variances(&sums, rows, width);
-        let leading = Mat::from_fn(vectors.nrows(), keep, |row, axis| {
-            vectors[(row, vectors.ncols() - 1 - axis)]
-        });
-        let axes = if by_coordinates {
-            leading
-        } else {
-            let rank = eigenvalues.iter().take_while(|&&value| value > 0.0).count();
-            orthonormal(blocks.combined(&mean, &leading)?, rank)
-        };
-        let axes = (0..keep).flat_map(|axis| pointing_up(axes.col_as_slice(axis))).collect();
+        let mut axes = Vec::with_capacity(keep * width);
+        if let Some(vectors) = vectors {
+            // Largest first, while those of the decomposition come smallest first.
+            let last = vectors.ncols() - 1;
+            let leading =
+                Mat::from_fn(vectors.nrows(), keep, |row, axis| vectors[(row, last - axis)]);
+            let columns = if by_coordinates {
+                leading
+            } else {
+                let rank = eigenvalues.iter().take_while(|&&value| value > 0.0).count();
+                orthonormal(blocks.combined(&mean, &leading)?, rank)
+            };
+            axes.extend((0..keep).flat_map(|axis| pointing_up(columns.col_as_slice(axis))));
+        }
         let mean = mean.into_iter().map(|mean| mean as f32).collect();
         Ok(Self { mean, axes, eigenvalues })
     }
@@ -145,19 +149,18 @@ impl PrincipalAxes {
 fn decompose(
     matrix: &Mat<f64>,
     wanted: ComputeEigenvectors,
-) -> Result<(Vec<f64>, Mat<f64>), PcaError> {
+) -> Result<(Vec<f64>, Option<Mat<f64>>), PcaError> {
     let size = matrix.nrows();
     let mut values = Diag::<f64>::zeros(size);
-    let side = if wanted == ComputeEigenvectors::Yes { size } else { 0 };
-    let mut vectors = Mat::zeros(side, side);
-    let memory = self_adjoint_evd_scratch::<f64>(size, wanted, Par::Seq, Default::default());
+    let mut vectors = (wanted == ComputeEigenvectors::Yes).then(|| Mat::zeros(size, size));
+    let memory = self_adjoint_evd_scratch::<f64>(size, wanted, Par::Seq, Spec::default());
     self_adjoint_evd(
         matrix.as_ref(),
         values.as_mut(),
-        (side > 0).then(|| vectors.as_mut()),
+        vectors.as_mut().map(Mat::as_mut),
         Par::Seq,
         MemStack::new(&mut MemBuffer::new(memory)),
-        Default::default(),
+        Spec::default(),
     )
     .map_err(|_| PcaError::NoConvergence)?;
     Ok((values.column_vector().iter().copied().collect(), vectors))
@@ -247,7 +250,7 @@ mod tests {
         let mut state = 1_u64;
         let mut value = |index: usize| {
             state = (1_103_515_245 * state + 12_345) % (1 << 31);
-            (state >> 23) as f32 / 2_f32.powi((index % width / 40) as i32)
+            (state >> 23) as f32 / (1 << (index % width / 40)) as f32
         };
         Points::from_rows(width, (0..rows * width).map(&mut value).collect())
     }
@@ -302,7 +305,7 @@ mod tests {
                 }
             }
             let alone = PrincipalAxes::of_points(&case.points(), 0).unwrap();
-            assert_close(&alone.eigenvalues(), &case.eigenvalues, &case.name);
+            assert_close(alone.eigenvalues(), &case.eigenvalues, &case.name);
         }
     }
 

@@ -5,6 +5,9 @@
 //! plotters. The same marks give the PNG and the SVG.
 
 pub(super) mod contact_sheet;
+mod curve_legend;
+mod curve_panels;
+pub(super) mod learning_curves;
 pub(super) mod needed;
 mod paint;
 mod scene;
@@ -12,6 +15,7 @@ mod share_axis;
 mod spectrum_legend;
 mod spectrum_panels;
 mod typeface;
+mod value_axis;
 pub(super) mod variance_spectrum;
 
 use std::path::Path;
@@ -19,8 +23,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::report::axes::AxisError;
+use crate::report::axes::{AxisError, quoted};
 use crate::report::figures::contact_sheet::{ContactSheet, ContactSheetSpec};
+use crate::report::figures::learning_curves::{LearningCurves, LearningCurvesSpec};
 use crate::report::figures::scene::Scene;
 use crate::report::figures::typeface::Typeface;
 use crate::report::figures::variance_spectrum::{VarianceSpectrum, VarianceSpectrumSpec};
@@ -69,6 +74,38 @@ pub enum FigureError {
         /// Coordinates of the run that differs.
         second: usize,
     },
+    /// There is no training to show.
+    #[error("there are no trainings to show")]
+    NoTrainings,
+    /// No training has this column.
+    #[error("no training has recorded `{column}`, expected one of {}", quoted(known))]
+    UnknownColumn {
+        /// The name asked for.
+        column: String,
+        /// Names of the columns that exist.
+        known: Vec<String>,
+    },
+    /// A column has nothing that can be drawn.
+    #[error("no training has {}", match scale {
+        Scale::Linear => format!("measured `{column}` in any epoch"),
+        Scale::Log => format!("a number above 0 in `{column}`, which a logarithmic scale needs"),
+    })]
+    EmptyColumn {
+        /// Name of the column.
+        column: String,
+        /// Scale of the vertical axes.
+        scale: Scale,
+    },
+    /// Two trainings have the same labels.
+    #[error("trainings {first} and {second} both stand for {labels}")]
+    SameTraining {
+        /// Index of the earlier one.
+        first: usize,
+        /// Index of the later one.
+        second: usize,
+        /// The labels both have.
+        labels: String,
+    },
     /// The embedded font is damaged.
     #[error("the embedded font could not be read")]
     Font,
@@ -83,11 +120,23 @@ impl FigureError {
     }
 }
 
+/// Scale of a vertical axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scale {
+    /// Equal differences at equal distances; shares from zero to 100 %.
+    #[default]
+    Linear,
+    /// Decades, which shows how small the small numbers are.
+    Log,
+}
+
 /// A figure as declared in a pipeline file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FigureSpec {
     /// The images themselves.
     ContactSheet(ContactSheetSpec),
+    /// What trainings recorded in each epoch, one panel per column.
+    LearningCurves(LearningCurvesSpec),
     /// Share of variance of each latent coordinate, one panel per series.
     VarianceSpectrum(VarianceSpectrumSpec),
 }
@@ -97,6 +146,8 @@ pub enum FigureSpec {
 pub enum Figure {
     /// The images themselves.
     ContactSheet(ContactSheet),
+    /// What trainings recorded in each epoch, one panel per column.
+    LearningCurves(LearningCurves),
     /// Share of variance of each latent coordinate, one panel per series.
     VarianceSpectrum(VarianceSpectrum),
 }
@@ -106,6 +157,7 @@ impl Figure {
     pub fn summaries(&self) -> Vec<String> {
         match self {
             Self::ContactSheet(sheet) => vec![format!("{} images", sheet.tiles.len())],
+            Self::LearningCurves(figure) => figure.summaries(),
             Self::VarianceSpectrum(figure) => figure
                 .series
                 .iter()
@@ -128,6 +180,7 @@ impl Figure {
         let typeface = Typeface::embedded().ok_or(FigureError::Font)?;
         match self {
             Self::ContactSheet(sheet) => Ok(contact_sheet::draw(sheet, &typeface)),
+            Self::LearningCurves(figure) => Ok(curve_panels::draw(figure, &typeface)),
             Self::VarianceSpectrum(figure) => Ok(spectrum_panels::draw(figure, &typeface)),
         }
     }

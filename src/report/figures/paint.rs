@@ -32,8 +32,7 @@ pub(super) fn svg(scene: &Scene) -> Result<String, FigureError> {
     let (width, height) = pixels(scene, FINE);
     let mut text = String::new();
     let mut backend = SVGBackend::with_string(&mut text, (width, height));
-    // plotters would write a picture pixel by pixel: it is added below instead.
-    paint(scene, &mut backend, svg_text, |_, _| Ok(()))?;
+    paint(scene, &mut backend, &SvgBrush)?;
     backend.present().map_err(FigureError::draw)?;
     drop(backend);
     // Keep the fine view box, but show the drawing at its nominal size.
@@ -65,8 +64,7 @@ pub(super) fn image(scene: &Scene) -> Result<(Vec<u8>, (u32, u32)), FigureError>
     let (width, height) = pixels(scene, FINE);
     let mut fine = vec![255; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut fine, (width, height));
-    let draw_text = |backend: &mut _, text: &_| bitmap_text(backend, text, &typeface);
-    paint(scene, &mut backend, draw_text, bitmap_picture)?;
+    paint(scene, &mut backend, &BitmapBrush { typeface: &typeface })?;
     drop(backend);
     Ok((averaged(&fine, width as usize, FINE / SHARP), pixels(scene, SHARP)))
 }
@@ -98,7 +96,10 @@ fn fine(length: f64) -> i32 {
     (length * FINE as f64).round() as i32
 }
 
-fn fine_point((x, y): (f64, f64)) -> (i32, i32) {
+/// A point in drawn pixels.
+type Fine = (i32, i32);
+
+fn fine_point((x, y): (f64, f64)) -> Fine {
     (fine(x), fine(y))
 }
 
@@ -107,17 +108,142 @@ fn color(ink: Ink) -> RGBAColor {
     RGBColor(red, green, blue).mix(ink.alpha)
 }
 
+/// What each file format has its own way for.
+trait Brush<B: DrawingBackend> {
+    fn text(&self, backend: &mut B, text: &Text) -> Result<(), FigureError>;
+
+    fn picture(&self, backend: &mut B, picture: &Picture) -> Result<(), FigureError>;
+
+    fn curve(
+        &self,
+        backend: &mut B,
+        points: &[Fine],
+        width: i32,
+        ink: Ink,
+    ) -> Result<(), FigureError>;
+
+    fn band(&self, backend: &mut B, edges: [&[Fine]; 2], ink: Ink) -> Result<(), FigureError>;
+}
+
+struct SvgBrush;
+
+impl Brush<SVGBackend<'_>> for SvgBrush {
+    fn text(&self, backend: &mut SVGBackend<'_>, text: &Text) -> Result<(), FigureError> {
+        svg_text(backend, text)
+    }
+
+    /// plotters would write it pixel by pixel: it is added at the end instead.
+    fn picture(&self, _: &mut SVGBackend<'_>, _: &Picture) -> Result<(), FigureError> {
+        Ok(())
+    }
+
+    fn curve(
+        &self,
+        backend: &mut SVGBackend<'_>,
+        points: &[Fine],
+        width: i32,
+        ink: Ink,
+    ) -> Result<(), FigureError> {
+        stroke(backend, points, width, ink)
+    }
+
+    fn band(
+        &self,
+        backend: &mut SVGBackend<'_>,
+        [upper, lower]: [&[Fine]; 2],
+        ink: Ink,
+    ) -> Result<(), FigureError> {
+        let outline = upper.iter().chain(lower.iter().rev()).copied();
+        backend.fill_polygon(outline, &color(ink)).map_err(FigureError::draw)
+    }
+}
+
+struct BitmapBrush<'a> {
+    typeface: &'a Typeface,
+}
+
+impl Brush<BitMapBackend<'_>> for BitmapBrush<'_> {
+    fn text(&self, backend: &mut BitMapBackend<'_>, text: &Text) -> Result<(), FigureError> {
+        bitmap_text(backend, text, self.typeface)
+    }
+
+    fn picture(
+        &self,
+        backend: &mut BitMapBackend<'_>,
+        picture: &Picture,
+    ) -> Result<(), FigureError> {
+        bitmap_picture(backend, picture)
+    }
+
+    /// plotters would let sharp corners stick out: pieces are drawn one by one, with round ends.
+    fn curve(
+        &self,
+        backend: &mut BitMapBackend<'_>,
+        points: &[Fine],
+        width: i32,
+        ink: Ink,
+    ) -> Result<(), FigureError> {
+        let radius = (width / 2).max(1) as u32;
+        for piece in points.windows(2) {
+            stroke(backend, piece, width, ink)?;
+        }
+        for at in points {
+            backend.draw_circle(*at, radius, &color(ink), true).map_err(FigureError::draw)?;
+        }
+        Ok(())
+    }
+
+    /// Each column of pixels is inked once, so that a translucent band has no seams.
+    fn band(
+        &self,
+        backend: &mut BitMapBackend<'_>,
+        [upper, lower]: [&[Fine]; 2],
+        ink: Ink,
+    ) -> Result<(), FigureError> {
+        for (top, bottom) in upper.windows(2).zip(lower.windows(2)) {
+            for x in top[0].0..top[1].0 {
+                let (from, to) = ((x, between(top, x)), (x, between(bottom, x)));
+                backend.draw_line(from, to, &color(ink)).map_err(FigureError::draw)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the height of the straight line through two points at `x`.
+fn between(ends: &[Fine], x: i32) -> i32 {
+    let ((left, start), (right, end)) = (ends[0], ends[1]);
+    let share = f64::from(x - left) / f64::from(right - left);
+    (f64::from(start) + f64::from(end - start) * share).round() as i32
+}
+
+fn stroke<B: DrawingBackend>(
+    backend: &mut B,
+    points: &[Fine],
+    width: i32,
+    ink: Ink,
+) -> Result<(), FigureError>
+where
+    B::ErrorType: 'static,
+{
+    let stroke_width = width.max(1) as u32;
+    let style = ShapeStyle { color: color(ink), filled: false, stroke_width };
+    backend.draw_path(points.iter().copied(), &style).map_err(FigureError::draw)
+}
+
 fn paint<B: DrawingBackend>(
     scene: &Scene,
     backend: &mut B,
-    draw_text: impl Fn(&mut B, &Text) -> Result<(), FigureError>,
-    draw_picture: impl Fn(&mut B, &Picture) -> Result<(), FigureError>,
+    brush: &impl Brush<B>,
 ) -> Result<(), FigureError>
 where
     B::ErrorType: 'static,
 {
     let page = fine_point((scene.width.ceil(), scene.height.ceil()));
     backend.draw_rect((0, 0), page, &RGBColor(255, 255, 255), true).map_err(FigureError::draw)?;
+    let fine_points = |points: &[(f64, f64)]| -> Vec<Fine> {
+        points.iter().map(|point| fine_point(*point)).collect()
+    };
     for mark in &scene.marks {
         match mark {
             Mark::Rect { from, to, ink } => {
@@ -126,14 +252,14 @@ where
                     .map_err(FigureError::draw)?;
             }
             Mark::Path { points, width, ink } => {
-                let stroke = ShapeStyle {
-                    color: color(*ink),
-                    filled: false,
-                    stroke_width: fine(*width).max(1) as u32,
-                };
-                backend
-                    .draw_path(points.iter().map(|point| fine_point(*point)), &stroke)
-                    .map_err(FigureError::draw)?;
+                stroke(backend, &fine_points(points), fine(*width), *ink)?;
+            }
+            Mark::Curve { points, width, ink } => {
+                brush.curve(backend, &fine_points(points), fine(*width), *ink)?;
+            }
+            Mark::Band { upper, lower, ink } => {
+                let (upper, lower) = (fine_points(upper), fine_points(lower));
+                brush.band(backend, [&upper, &lower], *ink)?;
             }
             Mark::Dot { at, radius, ink } => {
                 let radius = fine(*radius).max(1) as u32;
@@ -141,8 +267,8 @@ where
                     .draw_circle(fine_point(*at), radius, &color(*ink), true)
                     .map_err(FigureError::draw)?;
             }
-            Mark::Text(text) => draw_text(backend, text)?,
-            Mark::Picture(picture) => draw_picture(backend, picture)?,
+            Mark::Text(text) => brush.text(backend, text)?,
+            Mark::Picture(picture) => brush.picture(backend, picture)?,
         }
     }
     Ok(())

@@ -79,6 +79,10 @@ pub(super) enum Mark {
     Rect { from: (f64, f64), to: (f64, f64), ink: Ink },
     /// A line through points.
     Path { points: Vec<(f64, f64)>, width: f64, ink: Ink },
+    /// A line through points with round corners, for data that go up and down sharply.
+    Curve { points: Vec<(f64, f64)>, width: f64, ink: Ink },
+    /// The area between two lines whose points have the same places from left to right.
+    Band { upper: Vec<(f64, f64)>, lower: Vec<(f64, f64)>, ink: Ink },
     /// A filled disc.
     Dot { at: (f64, f64), radius: f64, ink: Ink },
     /// A text.

@@ -3,7 +3,8 @@
 //! A linear axis always runs from 0 to 100 %, a logarithmic one from 100 % down to the decade
 //! of the smallest mean share, so that panels of one figure compare by eye.
 
-use crate::report::figures::variance_spectrum::{Scale, VarianceSpectrum};
+use crate::report::figures::Scale;
+use crate::report::figures::variance_spectrum::VarianceSpectrum;
 
 /// Shares below this are not told apart on a logarithmic axis.
 const LOG_FLOOR: f64 = 1e-6;

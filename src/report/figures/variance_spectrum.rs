@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::numerics::units::Fraction;
 use crate::report::axes::check_axes;
-use crate::report::figures::FigureError;
 use crate::report::figures::needed::{Needed, count};
 use crate::report::figures::share_axis::percent;
+use crate::report::figures::{FigureError, Scale};
 use crate::report::frame::{Frame, FrameError, Spread};
 use crate::report::join::{JoinError, check_fields};
 use crate::report::record::{Record, RecordError, RecordValue, Values};
@@ -68,16 +68,6 @@ fn variances() -> String {
 
 fn ninety_nine_percent() -> Fraction {
     Fraction::new(0.99).unwrap_or_else(|_| unreachable!("0.99 lies between 0 and 1"))
-}
-
-/// Scale of the share axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scale {
-    /// Zero to 100 %.
-    #[default]
-    Linear,
-    /// Decades, which shows how small the unused coordinates are.
-    Log,
 }
 
 /// How the scatter between runs is shown.

@@ -4,6 +4,7 @@ mod annotations;
 mod arrays;
 mod distances;
 mod figure;
+mod history;
 mod images;
 mod model;
 mod points;
@@ -12,6 +13,7 @@ mod table;
 mod vectors;
 
 pub(super) use annotations::Known;
+pub use history::TrainingHistory;
 pub use images::{AnyImages, TrainImages};
 pub(super) use images::{ImageFile, images_kind};
 pub use vectors::{AnySamples, TrainSamples};
