@@ -264,11 +264,17 @@ const MODELS: [(&str, &str); 9] = [
     ("ae", "Ae(latent: 3, network: Conv(channels: [4, 4], batch_norm: true))"),
     ("ard-vae", "ArdVae(latent: 3, network: Conv(channels: [4, 4]), beta: 1.0, prior_samples: 32)"),
     ("hae", "Hae(latent: 3, network: Conv(channels: [4, 4]))"),
-    ("hae-sampled", "Hae(latent: 3, network: Conv(channels: [4, 4]), prefixes: Sampled(ratio: 0.9))"),
+    (
+        "hae-sampled",
+        "Hae(latent: 3, network: Conv(channels: [4, 4]), prefixes: Sampled(ratio: 0.9))",
+    ),
     ("irmae", "Irmae(latent: 3, network: Conv(channels: [4, 4]))"),
     ("pca", "Pca(latent: 3)"),
     ("pca-ae", "PcaAe(latent: 3, network: Conv(channels: [4, 4]))"),
-    ("pcae", "Pcae(latent: 3, network: Conv(channels: [4, 4]), beta: 1.0, gamma: Dynamic(threshold: 0.9, every: Epochs(2)))"),
+    (
+        "pcae",
+        "Pcae(latent: 3, network: Conv(channels: [4, 4]), beta: 1.0, gamma: Dynamic(threshold: 0.9, every: Epochs(2)))",
+    ),
     ("vae", "Vae(latent: 3, network: Conv(channels: [4, 4]))"),
 ];
 
@@ -324,9 +330,8 @@ fn a_longer_training_goes_on_from_a_shorter_one_to_the_same_bytes() {
     let found = sandbox.results();
     assert!(expected.iter().all(|(key, result)| found.get(key) == Some(result)), "the same bytes");
     // The same again with a rate that follows the length: nothing to go on from.
-    let falling = |epochs| {
-        training_of(model, epochs).replace("seed: 3)", "seed: 3, schedule: Cosine)")
-    };
+    let falling =
+        |epochs| training_of(model, epochs).replace("seed: 3)", "seed: 3, schedule: Cosine)");
     for epochs in [5, 12] {
         sandbox.write("pipeline.ron", &falling(epochs));
         let events = sandbox.run().ok().events();

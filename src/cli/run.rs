@@ -18,7 +18,7 @@ use super::progress::Display;
 use super::publish;
 use super::session::{Session, cores};
 use super::terminal::{self, Tone, paint};
-use crate::device::DeviceName;
+use crate::device::{self, DeviceName};
 use crate::engine::events::Event;
 use crate::engine::executor::Local;
 use crate::engine::run::{self, Manner, RunReport};
@@ -29,6 +29,7 @@ use crate::engine::supervise::this_program;
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     let session = Session::open(common, args.file.as_deref())?;
+    device::probe(common.device).map_err(Failure::usage)?;
     let selection = args.choice().select(&session.plan)?;
     let _in_use = session.cache.hold()?;
     let path = std::path::absolute(session.source.path());
