@@ -170,7 +170,7 @@ pub struct Producer {
     /// The kind of artifact that it leaves.
     pub kind: String,
     /// The names of the values in its record, if they are known.
-    pub values: Option<&'static [&'static str]>,
+    pub values: Option<Vec<String>>,
 }
 
 /// A mistake that only a stage can see, such as two fields that don't fit each other.
@@ -224,7 +224,7 @@ pub trait Stage {
     }
 
     /// Returns the names of the values in the stage's record, if they are known beforehand.
-    fn values(&self) -> Option<&'static [&'static str]> {
+    fn values(&self) -> Option<Vec<String>> {
         None
     }
 

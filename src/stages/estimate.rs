@@ -63,8 +63,8 @@ impl Stage for Estimate {
         }]
     }
 
-    fn values(&self) -> Option<&'static [&'static str]> {
-        Some(&VALUES)
+    fn values(&self) -> Option<Vec<String>> {
+        Some(VALUES.map(str::to_owned).into())
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

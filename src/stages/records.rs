@@ -104,8 +104,10 @@ impl<'a> Review<'a> {
 
     /// Checks that the records have the values shown, each once under the same labels.
     pub(super) fn values(&mut self, field: &'static str, names: &[&str]) {
-        let known: Option<Vec<_>> = self.records.iter().map(|made| made.values).collect();
-        let known: BTreeSet<&str> = known.into_iter().flatten().flatten().copied().collect();
+        let known: Option<Vec<_>> =
+            self.records.iter().map(|made| made.values.as_deref()).collect();
+        let known = known.into_iter().flatten().flatten();
+        let known: BTreeSet<&str> = known.map(String::as_str).collect();
         let valid: Vec<&str> = known.iter().copied().collect();
         for name in names.iter().filter(|name| !known.is_empty() && !known.contains(*name)) {
             self.unknown(field, format!("no record has a value named `{name}`"), name, &valid);
@@ -115,8 +117,8 @@ impl<'a> Review<'a> {
         }
         // Records without any of the values have no part in the report, nor do their axes.
         if self.problems.is_empty() {
-            let shown = |has: &[&str]| names.iter().any(|name| has.contains(name));
-            self.records.retain(|made| made.values.is_none_or(shown));
+            let shown = |made: &&Producer| names.iter().any(|name| gives(made, name));
+            self.records.retain(|made| made.values.is_none() || shown(made));
         }
     }
 
@@ -124,8 +126,8 @@ impl<'a> Review<'a> {
     fn twins(&self, names: &[&str]) -> Option<(String, String)> {
         names.iter().find_map(|name| {
             let mut seen = BTreeSet::new();
-            let gives = |made: &&&Producer| made.values.is_some_and(|has| has.contains(name));
-            let twin = self.records.iter().filter(gives).find(|made| !seen.insert(&made.labels))?;
+            let mut giving = self.records.iter().filter(|made| gives(made, name));
+            let twin = giving.find(|made| !seen.insert(&made.labels))?;
             Some(((*name).to_owned(), labels_of(twin)))
         })
     }
@@ -206,6 +208,11 @@ impl<'a> Review<'a> {
     }
 }
 
+/// Returns whether a record is known to have a value.
+fn gives(made: &Producer, name: &str) -> bool {
+    made.values.iter().flatten().any(|has| has == name)
+}
+
 fn labels_of(made: &Producer) -> String {
     let labels = made.labels.iter().map(|(axis, label)| format!("{axis}={label}"));
     labels.collect::<Vec<_>>().join(", ")
@@ -220,17 +227,14 @@ pub(super) mod tests {
     use super::*;
 
     /// Returns a stage behind a record.
-    pub(in crate::stages) fn made(
-        labels: &[(&str, &str)],
-        values: Option<&'static [&'static str]>,
-    ) -> Producer {
+    pub(in crate::stages) fn made(labels: &[(&str, &str)], values: Option<&[&str]>) -> Producer {
         let owned = |(axis, label): &(&str, &str)| ((*axis).to_owned(), (*label).to_owned());
-        let kind = "record".to_owned();
+        let (kind, values) = ("record".to_owned(), values.map(names));
         Producer { labels: labels.iter().map(owned).collect(), kind, values }
     }
 
     /// Two models with two seeds each.
-    pub(in crate::stages) fn sweep(values: Option<&'static [&'static str]>) -> Vec<Producer> {
+    pub(in crate::stages) fn sweep(values: Option<&[&str]>) -> Vec<Producer> {
         let pairs = [("pcae", "0"), ("pcae", "1"), ("hae", "0"), ("hae", "1")];
         let stage = |(model, seed)| made(&[("model", model), ("seed", seed)], values);
         pairs.map(stage).into()

@@ -79,8 +79,8 @@ impl Stage for Score {
         Needs::Device
     }
 
-    fn values(&self) -> Option<&'static [&'static str]> {
-        Some(self.metric.values())
+    fn values(&self) -> Option<Vec<String>> {
+        Some(self.metric.values().iter().map(|&name| name.to_owned()).collect())
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
