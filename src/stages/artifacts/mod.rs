@@ -2,6 +2,7 @@
 
 mod annotations;
 mod arrays;
+mod classifier;
 mod distances;
 mod figure;
 mod history;
