@@ -21,8 +21,6 @@
 //! stages that ran side by side are not those of stages that had the machine for themselves: use
 //! `-j 1` to compare models.
 
-use std::num::NonZeroUsize;
-
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainingHistory;
@@ -76,7 +74,7 @@ impl Stage for Runtime {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let stages = context.load(&self.model)?.spec().stages();
+        let stages = context.load(&self.model)?.spec().stages() as f64;
         let history = TrainingHistory::read(context.files_of(&self.model)?)?.0;
         let run = context.run_of(&self.model)?;
         let epochs = run.measured.get(EPOCH_SECONDS).map(Vec::as_slice).unwrap_or_default();
@@ -87,25 +85,22 @@ impl Stage for Runtime {
                 history.rows.len()
             ));
         }
-        let also: Vec<f64> = self
-            .also
-            .iter()
-            .map(|stage| Ok(context.run_of(stage)?.seconds))
-            .collect::<Result<_, StageError>>()?;
+        let mut also = 0.0;
+        for stage in &self.also {
+            also += context.run_of(stage)?.seconds;
+        }
         let hardware = hardware(run);
-        let also = also.iter().sum();
-        let stages = NonZeroUsize::new(stages).unwrap_or(NonZeroUsize::MIN);
         // A training without epochs took what its whole stage took.
         let training = if epochs.is_empty() { run.seconds } else { epochs.iter().sum() };
         let mut numbers = vec![
             ("also_seconds", also),
-            ("epochs", epochs.len() as f64 / stages.get() as f64),
+            ("epochs", epochs.len() as f64 / stages),
             ("total_seconds", training + also),
             ("training_seconds", training),
         ];
         if let Some(quartiles) = quartiles(epochs) {
             let names = ["lower_quartile", "seconds_per_epoch", "upper_quartile"];
-            let per_epoch = quartiles.map(|seconds| seconds * stages.get() as f64);
+            let per_epoch = quartiles.map(|seconds| seconds * stages);
             numbers.extend(names.into_iter().zip(per_epoch));
             context.log(&format!(
                 "{:.4} s an epoch, half of them from {:.4} to {:.4} s",

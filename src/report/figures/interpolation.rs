@@ -250,8 +250,13 @@ mod tests {
     }
 
     fn pictures(scene: &Scene) -> Vec<&Picture> {
-        let picture = |mark| if let &Mark::Picture(ref found) = mark { Some(found) } else { None };
-        scene.marks.iter().filter_map(picture).collect()
+        let marks = scene.marks.iter();
+        marks
+            .filter_map(|mark| match mark {
+                Mark::Picture(found) => Some(found),
+                _ => None,
+            })
+            .collect()
     }
 
     #[test]
