@@ -6,6 +6,8 @@
 //!
 //! ```text
 //! cli -> stages -> { report, data, models, training, geometry, dimension } -> numerics
+//! stages -> classification -> { data, models, training, geometry }
+//! stages -> interpolation -> numerics
 //! data -> download
 //! cli, stages -> engine -> nothing
 //! ```
@@ -14,6 +16,8 @@
 
 pub mod engine;
 
+#[cfg(feature = "science")]
+pub mod classification;
 #[cfg(feature = "science")]
 pub mod cli;
 #[cfg(feature = "science")]
@@ -26,6 +30,8 @@ pub mod dimension;
 pub mod download;
 #[cfg(feature = "science")]
 pub mod geometry;
+#[cfg(feature = "science")]
+pub mod interpolation;
 #[cfg(feature = "science")]
 pub mod models;
 #[cfg(feature = "science")]

@@ -1,12 +1,14 @@
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pcae::engine::failpoint::POINTS;
+use serde_json::Value;
 
-use crate::sandbox::{SUMS, Sandbox};
+use crate::sandbox::{SUMS, Sandbox, files};
 
 /// Asserts that a cache is as a run leaves it that nobody ever disturbed.
 fn assert_like_undisturbed(sandbox: &Sandbox, reference: &Sandbox, what: &str) {
@@ -256,7 +258,17 @@ fn an_interrupted_or_killed_training_ends_with_the_same_bytes() {
         // How far back the last checkpoint lies depends on how long the disk takes for one.
         assert!(first > 0, "{signal}: it began again from nothing");
         assert_eq!(sandbox.results(), reference.results(), "{signal}");
+        assert_eq!(timed_epochs(&sandbox), timed_epochs(&reference), "{signal}");
     }
+}
+
+/// Returns how many epochs of trainings were timed.
+fn timed_epochs(sandbox: &Sandbox) -> usize {
+    let count = |path: &PathBuf| {
+        let entry: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        entry["run"]["measured"]["epoch_seconds"].as_array().map_or(0, Vec::len)
+    };
+    files(&sandbox.path().join("cache/entries")).iter().map(count).sum()
 }
 
 /// Every model, trained for twelve epochs.
@@ -326,6 +338,7 @@ fn a_longer_training_goes_on_from_a_shorter_one_to_the_same_bytes() {
     assert_eq!(longer.executed(), ["train"]);
     let first = longer.events().into_iter().find(|event| event["event"] == "stage-progress");
     assert_eq!(first.unwrap()["progress"]["done"], 5, "it went on after the fifth epoch");
+    assert_eq!(timed_epochs(&sandbox), 5 + 12, "the longer one took five over");
     let expected = reference.results();
     let found = sandbox.results();
     assert!(expected.iter().all(|(key, result)| found.get(key) == Some(result)), "the same bytes");

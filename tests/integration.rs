@@ -18,5 +18,7 @@ mod datasets;
 mod diagnostics;
 /// Distances along graphs of images and vectors.
 mod distances;
+/// What trained models are good for: classes, images between images, how long they took.
+mod latent_use;
 /// What reruns and what doesn't, through the real program.
 mod reruns;

@@ -11,9 +11,13 @@ use crate::stages::{SETTINGS, SOURCES};
 /// Prints the documentation of a kind or of settings, or the list of kinds.
 pub(super) fn explain(name: Option<&str>) -> Result<(), Failure> {
     let Some(name) = name else {
+        let widest = SOURCES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         for (name, source) in SOURCES {
             let summary = header(source).lines().next().unwrap_or_default().to_owned();
-            terminal::line(&format!("{name:<10} {}", summary.replace(&format!("`{name}`: "), "")));
+            terminal::line(&format!(
+                "{name:<widest$} {}",
+                summary.replace(&format!("`{name}`: "), "")
+            ));
         }
         return Ok(());
     };

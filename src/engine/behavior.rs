@@ -124,6 +124,37 @@ fn a_job_of_another_version_is_refused() {
     assert!(cache.entries().unwrap().is_empty());
 }
 
+const TICKS: &str = r#""a": Measured(value: 3, ticks: [1, 4]), "b": Ticks(of: "a")"#;
+
+#[test]
+fn a_stage_reads_what_was_measured_when_its_input_was_made() {
+    let lab = ToyLab::stages(TICKS);
+    assert_eq!(lab.values(&lab.run())["b"], 5);
+    let mut later = ToyLab::stages(r#""a": Measured(value: 3, ticks: [1, 4])"#);
+    later.run();
+    later.text.clone_from(&lab.text);
+    let report = later.run();
+    assert_eq!((report.executed.clone(), later.values(&report)["b"]), (vec!["b".to_owned()], 5));
+    let unmeasured = ToyLab::stages(r#""a": Constant(value: 3), "b": Ticks(of: "a")"#);
+    assert_eq!(unmeasured.values(&unmeasured.run())["b"], -1);
+}
+
+#[test]
+fn what_a_run_measured_is_no_part_of_its_content() {
+    let mut lab = ToyLab::stages(TICKS);
+    lab.run();
+    let slower = lab.edit("[1, 4]", "[2, 8]").run();
+    assert_eq!(slower.executed, ["a"], "the same number was left, so `b` is a hit");
+    assert_eq!(lab.values(&slower)["b"], 5, "and tells of the run that was there first");
+}
+
+#[test]
+fn a_run_record_names_the_machine() {
+    let lab = ToyLab::stages(r#""a": Constant(value: 1)"#);
+    let run = lab.run().entries[&0].run.clone();
+    assert!(run.cores > 0 && run.device == "cpu", "{run:?}");
+}
+
 /// Stages that each read two random earlier ones.
 fn random_stages(values: &[i64], links: &[(usize, usize)]) -> String {
     let mut text = String::new();

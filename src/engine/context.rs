@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::artifact::{Artifact, ArtifactReader, ArtifactWriter};
-use super::cache::Aliases;
+use super::cache::{Aliases, RunRecord};
 use super::digest::{ContentDigest, files_in};
 use super::events::Progress;
 use super::job::Supply;
@@ -38,6 +38,8 @@ pub struct Member {
     pub labels: Labels,
     /// Its files.
     pub reader: ArtifactReader,
+    /// How it was made.
+    pub run: RunRecord,
 }
 
 /// Everything that a stage may touch while it runs.
@@ -73,6 +75,13 @@ impl RunContext {
     /// Returns the files behind a reference, whatever its kind.
     pub fn files_of<T>(&self, reference: &StageRef<T>) -> Result<&ArtifactReader, StageError> {
         Ok(&self.only(reference.name())?.reader)
+    }
+
+    /// Returns how the artifact behind a reference was made: where, how long it took, and what its
+    /// stage measured of that run. None of it is content: a run that leaves the same bytes in another
+    /// time makes no stage run again, so what a stage tells of it is told of the first run.
+    pub fn run_of<T>(&self, reference: &StageRef<T>) -> Result<&RunRecord, StageError> {
+        Ok(&self.only(reference.name())?.run)
     }
 
     /// Writes the stage's artifact.

@@ -21,6 +21,7 @@ use super::context::{Member, RunContext, StageError};
 use super::digest::{ContentDigest, StageKey};
 use super::events::Progress;
 use super::failpoint;
+use super::host;
 use super::key::KeyRecord;
 use super::spec::dialect;
 use super::stage::{Labels, StageSet};
@@ -32,7 +33,18 @@ pub struct JobInput {
     /// The reference as the stage holds it.
     pub reference: String,
     /// What it leads to.
-    pub members: Vec<(Labels, StoredArtifact)>,
+    pub members: Vec<JobMember>,
+}
+
+/// One artifact behind a reference.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobMember {
+    /// The axis labels of the stage that made it.
+    pub labels: Labels,
+    /// The artifact.
+    pub artifact: StoredArtifact,
+    /// How it was made.
+    pub run: RunRecord,
 }
 
 /// Everything a process needs to run one stage.
@@ -231,6 +243,9 @@ impl Job {
             seconds: began.elapsed().as_secs_f64(),
             finished: clock::now(),
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            processor: host::processor(),
+            cores: host::cores(),
+            device: self.device.clone(),
             threads,
             peak_memory: peak_memory("self"),
             measured: context.measured,
@@ -252,15 +267,16 @@ impl Job {
         members
             .take(1)
             .flat_map(|input| &input.members)
-            .map(|(_, artifact)| artifact.kind.clone())
+            .map(|member| member.artifact.kind.clone())
             .collect()
     }
 
     fn context(&self, cache: &Cache, claim: &Claim<'_>, mut conditions: Conditions) -> RunContext {
         let inputs = self.inputs.iter().map(|input| {
-            let members = input.members.iter().map(|(labels, artifact)| Member {
-                labels: labels.clone(),
-                reader: cache.reader(artifact),
+            let members = input.members.iter().map(|member| Member {
+                labels: member.labels.clone(),
+                reader: cache.reader(&member.artifact),
+                run: member.run.clone(),
             });
             (input.reference.clone(), members.collect())
         });

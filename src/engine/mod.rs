@@ -15,6 +15,7 @@ pub mod encoding;
 pub mod events;
 pub mod executor;
 pub mod failpoint;
+mod host;
 pub mod job;
 pub mod key;
 pub mod lexer;

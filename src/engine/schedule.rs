@@ -12,7 +12,7 @@ use super::cache::{Cache, CacheError, Entry, Lookup, PastRun, Reuse};
 use super::digest::{StageKey, TrajectoryKey};
 use super::events::{Event, Outcome};
 use super::executor::{Executor, Order, Update, Urgency};
-use super::job::{Ending, Job, JobInput, Supply};
+use super::job::{Ending, Job, JobInput, JobMember, Supply};
 use super::lineup::{Ready, lineup};
 use super::plan::{Plan, StageIndex};
 use super::run::{Manner, OnError, RunReport, run_id};
@@ -262,7 +262,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let inputs = planned.inputs.iter().map(|input| {
             let members = input.members.iter().filter_map(|member| {
                 let labels = self.plan.stages()[*member].labels.clone();
-                Some((labels, self.report.entries.get(member)?.artifact.clone()))
+                let Entry { artifact, run, .. } = self.report.entries.get(member)?.clone();
+                Some(JobMember { labels, artifact, run })
             });
             JobInput { reference: input.reference.text().to_owned(), members: members.collect() }
         });

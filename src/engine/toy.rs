@@ -58,6 +58,15 @@ pub(super) enum Toy {
     Fail {
         message: String,
     },
+    /// A constant that also measures something of its run.
+    Measured {
+        value: i64,
+        ticks: Vec<f64>,
+    },
+    /// What was measured when its input was made.
+    Ticks {
+        of: StageRef<Number>,
+    },
     /// Adds `by` once more in each step than in the one before; all steps are kept in its state.
     Count {
         #[serde(default)]
@@ -90,6 +99,8 @@ impl Stage for Toy {
             Self::Sum { .. } => "Sum",
             Self::Total { .. } => "Total",
             Self::Fail { .. } => "Fail",
+            Self::Measured { .. } => "Measured",
+            Self::Ticks { .. } => "Ticks",
             Self::Count { .. } => "Count",
         };
         Kind { name, version: 1 }
@@ -97,8 +108,8 @@ impl Stage for Toy {
 
     fn inputs(&self) -> Vec<Input> {
         match self {
-            Self::Constant { .. } | Self::Fail { .. } => Vec::new(),
-            Self::Abs { of } => vec![of.input("of")],
+            Self::Constant { .. } | Self::Fail { .. } | Self::Measured { .. } => Vec::new(),
+            Self::Abs { of } | Self::Ticks { of } => vec![of.input("of")],
             Self::Sum { left, right, .. } => vec![left.input("left"), right.input("right")],
             Self::Total { of } => vec![of.input("of")],
             Self::Count { from, .. } => from.iter().map(|from| from.input("from")).collect(),
@@ -122,6 +133,14 @@ impl Stage for Toy {
             }
             Self::Total { of } => context.load_each(of)?.iter().map(|(_, number)| number.0).sum(),
             Self::Fail { message } => return Err(message.clone().into()),
+            Self::Measured { value, ticks } => {
+                context.measured("ticks", ticks.clone());
+                *value
+            }
+            Self::Ticks { of } => {
+                let measured = &context.run_of(of)?.measured;
+                measured.get("ticks").map_or(-1, |ticks| ticks.iter().sum::<f64>() as i64)
+            }
             Self::Count { from, by, to } => {
                 let base = from.as_ref().map(|from| context.load(from)).transpose()?;
                 count(context, base.map_or(0, |base| base.0), *by, *to)?

@@ -1,6 +1,7 @@
-//! The nearest neighbors of every point among the others.
+//! The nearest neighbors of every point among the others, or among other points.
 //!
-//! What: each point is a query to the exact search of search.rs, which leaves it out itself.
+//! What: each point is a query to the exact search of search.rs. A point of the set itself is left
+//! out of its own neighbors.
 //! Assumptions: finite coordinates. Ties are broken by the lower index.
 //! Checked against: a plain double-precision scan (tests below) and scikit-learn (reference.rs).
 
@@ -20,7 +21,25 @@ pub struct Neighbors {
 impl Neighbors {
     /// Finds the `count` nearest neighbors of each of the points.
     pub fn of(points: &Points, count: usize) -> Result<Self, GeometryError> {
+        Self::find(points, points, count, Some)
+    }
+
+    /// Finds the `count` points that are nearest to each of the queries.
+    pub fn among(points: &Points, queries: &Points, count: usize) -> Result<Self, GeometryError> {
+        Self::find(points, queries, count, |_| None)
+    }
+
+    /// Finds neighbors; `own` tells at which point a row of the queries is found itself.
+    fn find(
+        points: &Points,
+        queries: &Points,
+        count: usize,
+        own: fn(usize) -> Option<usize>,
+    ) -> Result<Self, GeometryError> {
         let (rows, width) = (points.rows(), points.width());
+        if queries.width() != width {
+            return Err(GeometryError::OtherWidth { expected: width, found: queries.width() });
+        }
         if rows <= count {
             return Err(GeometryError::TooFewPoints { neighbors: count, points: rows });
         }
@@ -31,16 +50,18 @@ impl Neighbors {
         if let Some(row) = search.first_not_finite() {
             return Err(GeometryError::NonFinite { row });
         }
-        let mut links = vec![(0, 0.0); rows * count];
-        links.par_chunks_mut(BLOCK * count.max(1)).enumerate().for_each_init(
-            Room::default,
-            |room, (block, links)| {
-                let first = block * BLOCK;
-                let queries = &points.values()[first * width..rows.min(first + BLOCK) * width];
-                search.nearest(queries, Some(first), count, room, links);
-            },
-        );
-        Ok(Self { count, links })
+        let mut links = vec![(0, 0.0); queries.rows() * count];
+        let blocks = links.par_chunks_mut(BLOCK * count.max(1)).enumerate();
+        let broken = blocks.map_init(Room::default, |room, (block, links)| {
+            let first = block * BLOCK;
+            let last = queries.rows().min(first + BLOCK);
+            let block = &queries.values()[first * width..last * width];
+            search.nearest(block, own(first), count, room, links).map(|row| first + row)
+        });
+        match broken.flatten().min() {
+            Some(row) => Err(GeometryError::NonFinite { row }),
+            None => Ok(Self { count, links }),
+        }
     }
 
     /// Returns the number of points.
@@ -98,6 +119,23 @@ mod tests {
         let found = Neighbors::of(&points, 2).unwrap();
         assert_eq!(found.row(0), [(1, 1.0), (2, 3.0)]);
         assert_eq!(found.row(2), [(1, 2.0), (0, 3.0)]);
+    }
+
+    #[test]
+    fn other_points_are_searched_whether_or_not_they_are_in_the_set() {
+        let points = Points::new(4, 1, vec![0.0, 1.0, 3.0, 7.0]).unwrap();
+        let found = Neighbors::among(&points, &Points::from_rows(1, vec![6.0, 1.0]), 2).unwrap();
+        assert_eq!((found.rows(), found.row(0)), (2, [(3, 1.0), (2, 3.0)].as_slice()));
+        assert_eq!(found.row(1), [(1, 0.0), (0, 1.0)]);
+        let refused = |queries| Neighbors::among(&points, &queries, 2).unwrap_err().to_string();
+        assert_eq!(
+            refused(Points::from_rows(2, vec![0.0; 4])),
+            "points of 2 coordinates can't be compared with points of 1"
+        );
+        assert_eq!(
+            refused(Points::from_rows(1, vec![0.0, f32::NAN])),
+            "point 1 has a coordinate that is not finite"
+        );
     }
 
     #[test]

@@ -68,6 +68,14 @@ pub enum GeometryError {
         /// Points given.
         points: usize,
     },
+    /// Points that are compared have different numbers of coordinates.
+    #[error("points of {found} coordinates can't be compared with points of {expected}")]
+    OtherWidth {
+        /// Coordinates of the points that are searched.
+        expected: usize,
+        /// Coordinates of the points whose neighbors are wanted.
+        found: usize,
+    },
     /// There are more points than an index can name.
     #[error("at most {} points are supported, found {points}", u32::MAX)]
     TooManyPoints {

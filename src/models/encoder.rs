@@ -15,7 +15,7 @@ use crate::data::ImageShape;
 
 /// Turns samples into codes.
 #[derive(Module, Debug)]
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     convolutions: Vec<Halving>,
     norms: Vec<Norm>,
     hidden: Vec<Dense>,
@@ -26,7 +26,7 @@ pub(super) struct Encoder {
 
 impl Encoder {
     /// Makes an encoder with weights drawn from a named stream of the seed.
-    pub(super) fn new(
+    pub(crate) fn new(
         network: &NetworkSpec,
         latent: usize,
         start: &Start<'_>,
@@ -73,7 +73,7 @@ impl Encoder {
     }
 
     /// Returns the codes: `[batch, values]` to `[batch, latent]`.
-    pub(super) fn forward(&self, inputs: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn forward(&self, inputs: Tensor<2>) -> Tensor<2> {
         self.to_latent.forward(self.look(inputs)).transpose()
     }
 }

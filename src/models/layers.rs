@@ -13,14 +13,14 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// Draws initial weights, in the order in which layers are made.
-pub(super) struct Initializer<'a> {
-    pub(super) rng: ChaCha8Rng,
-    pub(super) device: &'a Device,
+pub(crate) struct Initializer<'a> {
+    pub(crate) rng: ChaCha8Rng,
+    pub(crate) device: &'a Device,
 }
 
 impl Initializer<'_> {
     /// Draws a parameter uniformly within `1 / sqrt(fan_in)`.
-    pub(super) fn draw<const D: usize>(
+    pub(crate) fn draw<const D: usize>(
         &mut self,
         shape: [usize; D],
         fan_in: usize,
@@ -35,7 +35,7 @@ impl Initializer<'_> {
 
 /// A fully connected layer.
 #[derive(Module, Debug)]
-pub(super) struct Dense {
+pub(crate) struct Dense {
     /// `[outputs, inputs]`
     weight: Param<Tensor<2>>,
     /// `[outputs]`
@@ -43,7 +43,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    pub(super) fn new(inputs: usize, outputs: usize, initial: &mut Initializer<'_>) -> Self {
+    pub(crate) fn new(inputs: usize, outputs: usize, initial: &mut Initializer<'_>) -> Self {
         Self {
             weight: initial.draw([outputs, inputs], inputs),
             bias: initial.draw([outputs], inputs),
@@ -51,7 +51,7 @@ impl Dense {
     }
 
     /// `[inputs, batch]` to `[outputs, batch]`
-    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
         self.weight.val().matmul(input) + self.bias.val().unsqueeze_dim(1)
     }
 }

@@ -38,10 +38,12 @@ use thiserror::Error;
 
 pub use self::ae::{Ae, AeSpec};
 pub use self::ard_vae::{ArdVae, ArdVaeSpec};
+pub(crate) use self::encoder::Encoder;
 pub use self::gamma::{GammaSpec, Interval};
 pub use self::hae::{Hae, HaeSpec};
 pub use self::irmae::{Irmae, IrmaeSpec};
 pub use self::isometry::IsometryLoss;
+pub(crate) use self::layers::{Dense, Initializer};
 pub use self::lesson::{Lesson, Slopes};
 pub use self::losses::{Losses, Output, Reconstruction};
 pub use self::network::{LastLayer, NetworkSpec, PaperNetwork};
@@ -133,6 +135,14 @@ impl ModelSpec {
             Self::Vae(spec) => spec.latent,
         };
         latent.get()
+    }
+
+    /// Returns how many stages the model is trained in, each for the whole length.
+    pub const fn stages(&self) -> usize {
+        match self {
+            Self::PcaAe(spec) => spec.latent.get(),
+            _ => 1,
+        }
     }
 
     /// Builds a trained model that encodes and decodes on `device`.

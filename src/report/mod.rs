@@ -23,6 +23,7 @@ pub mod terminal;
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
 pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};
+pub use figures::interpolation::{Block, Interpolation, InterpolationSpec, Pixels, Strip};
 pub use figures::learning_curves::{
     Course, Curve, CurvePanel, CurvePoint, LearningCurves, LearningCurvesSpec,
 };

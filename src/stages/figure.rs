@@ -1,4 +1,4 @@
-//! `Figure`: records, images or the trainings of models as a picture.
+//! `Figure`: records, images, interpolations or the trainings of models as a picture.
 //!
 //! ```ron
 //! "variance-spectrum": Figure(
@@ -9,6 +9,11 @@
 //!     images: "train-images",
 //!     picture: ContactSheet(caption: "..", label: "Figure 2", columns: 10, count: 50,
 //!                           pick: Spread, under: ["class"]),   // or First, Random(seed)
+//! ),
+//! "interpolation": Figure(
+//!     paths: [Each("paths-{model}")],                          // of `Interpolate` stages
+//!     images: "test-images",                                   // their `data`, for the real ends
+//!     picture: Interpolation(caption: "..", label: "Figure 2", titles: {"pcae": "PCAE"}),
 //! ),
 //! "losses": Figure(
 //!     models: [Each("train-{model}-{seed}")],
@@ -21,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, TrainingHistory};
 use super::records::{Reported, Review, labeled_records};
+use super::strips::strips;
 use crate::data::{Annotations, DataError, Images};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage, StageRef};
@@ -36,12 +42,15 @@ pub struct Figure {
     /// Families of records; those with equal labels are joined.
     #[serde(default, skip_serializing)]
     pub records: Vec<Each<Values>>,
-    /// Images, for pictures that show images.
+    /// Images, for pictures that show images; with `paths`, those that the paths lie between.
     #[serde(default, skip_serializing)]
     pub images: Option<StageRef<AnyImages>>,
     /// Families of trained models, for pictures that show how they were trained.
     #[serde(default, skip_serializing)]
     pub models: Vec<Each<TrainingHistory>>,
+    /// Families of interpolated images, for pictures that show paths.
+    #[serde(default, skip_serializing)]
+    pub paths: Vec<Each<AnyImages>>,
     /// What is drawn.
     pub picture: FigureSpec,
 }
@@ -57,7 +66,9 @@ impl Stage for Figure {
         let images = self.images.iter().map(|images| images.input("images"));
         let families = self.models.iter().enumerate();
         let models = families.map(|(at, family)| family.input(&format!("models[{at}]")));
-        records.chain(images).chain(models).collect()
+        let families = self.paths.iter().enumerate();
+        let paths = families.map(|(at, family)| family.input(&format!("paths[{at}]")));
+        records.chain(images).chain(models).chain(paths).collect()
     }
 
     fn output(&self, _inputs: &[Vec<String>]) -> String {
@@ -80,6 +91,13 @@ impl Stage for Figure {
                 help: Some("add `images: \"a stage that makes images\"`".to_owned()),
             }],
             FigureSpec::ContactSheet(_) => Vec::new(),
+            FigureSpec::Interpolation(spec) => {
+                let paths = inputs.get(usize::from(self.images.is_some())..).unwrap_or_default();
+                let mut review = Review::of(Reported::Paths, paths);
+                review.titles(&spec.titles);
+                review.distinct();
+                review.problems()
+            }
             FigureSpec::LearningCurves(spec) => review_curves(spec, inputs),
             FigureSpec::VarianceSpectrum(spec) => {
                 let mut review = Review::of(Reported::Records, inputs);
@@ -98,6 +116,15 @@ impl Stage for Figure {
                 Drawn::ContactSheet(sheet(spec, &context.load(images)?.0)?)
             }
             (FigureSpec::ContactSheet(_), None) => return Err("there are no images".into()),
+            (FigureSpec::Interpolation(spec), ends) => {
+                let ends = ends.as_ref().map(|images| context.load(images)).transpose()?;
+                let mut families = Vec::new();
+                for family in &self.paths {
+                    families.extend(context.load_each(family)?);
+                }
+                let ends = ends.as_ref().map(|images| &images.0);
+                Drawn::Interpolation(strips(spec, &families, ends)?)
+            }
             (FigureSpec::LearningCurves(spec), _) => {
                 let courses = labeled_courses(context, &self.models)?;
                 let figure = spec.build(&courses)?;
@@ -121,17 +148,22 @@ impl Stage for Figure {
 impl Figure {
     /// Returns inputs that the picture does not show.
     fn superfluous(&self) -> Vec<Problem> {
-        let (shows, shown) = match &self.picture {
-            FigureSpec::ContactSheet(_) => ("a contact sheet shows images", "images"),
-            FigureSpec::LearningCurves(_) => ("learning curves show models", "models"),
-            FigureSpec::VarianceSpectrum(_) => ("a spectrum shows records", "records"),
+        let (shows, shown): (_, &[&str]) = match &self.picture {
+            FigureSpec::ContactSheet(_) => ("a contact sheet shows images", &["images"]),
+            FigureSpec::Interpolation(_) => {
+                ("an interpolation shows paths and the images at their ends", &["paths", "images"])
+            }
+            FigureSpec::LearningCurves(_) => ("learning curves show models", &["models"]),
+            FigureSpec::VarianceSpectrum(_) => ("a spectrum shows records", &["records"]),
         };
         let given = [
             ("records", !self.records.is_empty()),
             ("images", self.images.is_some()),
             ("models", !self.models.is_empty()),
+            ("paths", !self.paths.is_empty()),
         ];
-        let refused = given.into_iter().filter(|(field, is_given)| *is_given && *field != shown);
+        let refused =
+            given.into_iter().filter(|(field, is_given)| *is_given && !shown.contains(field));
         let problem = |(field, _)| Problem {
             field,
             message: format!("{shows}, no {field}"),
@@ -176,9 +208,14 @@ fn labeled_courses(
     Ok(courses)
 }
 
-fn sheet(spec: &ContactSheetSpec, images: &Images) -> Result<ContactSheet, DataError> {
+/// Returns the size of a picture of each image.
+pub(super) fn tile_size(images: &Images) -> TileSize {
     let shape = images.shape();
-    let size = TileSize { channels: shape.channels, height: shape.height, width: shape.width };
+    TileSize { channels: shape.channels, height: shape.height, width: shape.width }
+}
+
+fn sheet(spec: &ContactSheetSpec, images: &Images) -> Result<ContactSheet, DataError> {
+    let size = tile_size(images);
     let tile = |index| {
         let text = text_under(images.annotations(), index, &spec.under)?;
         Ok(Tile { index, text, pixels: images.image(index).to_vec() })
@@ -207,7 +244,7 @@ fn text_under(known: &Annotations, index: usize, names: &[String]) -> Result<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stages::records::tests::{sweep, told};
+    use crate::stages::records::tests::{made, sweep, told};
 
     fn problems(settings: &str) -> Vec<String> {
         let picture = format!(r#"VarianceSpectrum((caption: "c", label: "l", {settings}))"#);
@@ -272,6 +309,33 @@ mod tests {
             curve_problems(models, axes, &[sweep(None), sweep(None)]),
             ["models: two models stand for model=pcae, seed=0 \
               (tell them apart by an axis, or show them in two reports)"]
+        );
+    }
+
+    #[test]
+    fn mistakes_in_interpolations_are_told_before_anything_runs() {
+        let problems = |fields: &str, settings: &str, producers: &[Vec<Producer>]| {
+            let picture = format!(r#"Interpolation((caption: "c", label: "l", {settings}))"#);
+            let figure: Figure = ron::from_str(&format!("({fields}, picture: {picture})")).unwrap();
+            told(&figure.problems(producers))
+        };
+        let both = r#"paths: [Each("x")], images: Some("y")"#;
+        let producers = [vec![made(&[], None)], sweep(None)];
+        assert!(problems(both, r#"titles: {"pcae": "PCAE"}"#, &producers).is_empty());
+        assert_eq!(
+            problems(both, r#"titles: {"pcea": "PCAE"}"#, &producers),
+            ["titles: `pcea` is neither an axis nor a label of these paths \
+              (did you mean `pcae`?)"]
+        );
+        assert_eq!(
+            problems(r#"images: Some("y")"#, "", &producers[..1]),
+            ["paths: there are no paths to report on \
+              (name at least one family: `paths: [Each(\"..\")]`)"]
+        );
+        assert_eq!(
+            problems(r#"paths: [Each("x")], models: [Each("y")]"#, "", &producers),
+            ["models: an interpolation shows paths and the images at their ends, no models \
+              (delete this line)"]
         );
     }
 

@@ -5,6 +5,7 @@
 //! here: `mod`, variant, arm; a fourth puts its documentation into the program.
 
 mod artifacts;
+mod classify;
 mod command;
 mod dataset;
 mod download;
@@ -12,12 +13,17 @@ mod encode;
 mod estimate;
 mod figure;
 mod geodesic;
+mod interpolate;
 mod preprocess;
 mod records;
+mod runtime;
 mod samples;
 mod score;
+mod stopwatch;
+mod strips;
 mod table;
 mod train;
+mod train_classifier;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +32,7 @@ use crate::engine::events::Progress;
 use crate::engine::stage::{Stage, StageSet};
 
 pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
+pub use classify::Classify;
 pub use command::{AnyFiles, Command};
 pub use dataset::Dataset;
 pub use download::Download;
@@ -33,14 +40,19 @@ pub use encode::Encode;
 pub use estimate::Estimate;
 pub use figure::Figure;
 pub use geodesic::Geodesic;
+pub use interpolate::Interpolate;
 pub use preprocess::Preprocess;
+pub use runtime::Runtime;
 pub use score::{MetricSpec, Score};
 pub use table::Table;
 pub use train::Train;
+pub use train_classifier::TrainClassifier;
 
 /// Every stage kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum AnyStage {
+    /// Tells classes from codes.
+    Classify(Classify),
     /// Runs any program.
     Command(Command),
     /// Makes or loads samples.
@@ -55,18 +67,25 @@ pub enum AnyStage {
     Figure(Figure),
     /// Measures distances along a neighbor graph.
     Geodesic(Geodesic),
+    /// Decodes codes between codes.
+    Interpolate(Interpolate),
     /// Chooses, splits and changes samples.
     Preprocess(Preprocess),
+    /// Tells how long a training took.
+    Runtime(Runtime),
     /// Measures a trained model.
     Score(Score),
     /// Makes a table.
     Table(Table),
     /// Trains a model.
     Train(Train),
+    /// Trains a classifier of images.
+    TrainClassifier(TrainClassifier),
 }
 
 /// The source of each kind's file, whose comments are its documentation.
 pub const SOURCES: &[(&str, &str)] = &[
+    ("Classify", include_str!("classify.rs")),
     ("Command", include_str!("command.rs")),
     ("Dataset", include_str!("dataset.rs")),
     ("Download", include_str!("download.rs")),
@@ -74,16 +93,21 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Estimate", include_str!("estimate.rs")),
     ("Figure", include_str!("figure.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
+    ("Interpolate", include_str!("interpolate.rs")),
     ("Preprocess", include_str!("preprocess.rs")),
+    ("Runtime", include_str!("runtime.rs")),
     ("Score", include_str!("score.rs")),
     ("Table", include_str!("table.rs")),
     ("Train", include_str!("train.rs")),
+    ("TrainClassifier", include_str!("train_classifier.rs")),
 ];
 
 /// The sources of all other settings, whose comments document them.
 pub const SETTINGS: &[&str] = &[
     // First, because the names of data sets are also those of their files.
     include_str!("../data/mod.rs"),
+    include_str!("../classification/labels.rs"),
+    include_str!("../classification/probe.rs"),
     include_str!("../data/annotations.rs"),
     include_str!("../data/arrays/mod.rs"),
     include_str!("../data/celeba.rs"),
@@ -107,6 +131,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../download/pin.rs"),
     include_str!("../geometry/anchors.rs"),
     include_str!("../geometry/geodesic.rs"),
+    include_str!("../interpolation/mod.rs"),
     include_str!("../models/ae.rs"),
     include_str!("../models/ard_vae.rs"),
     include_str!("../models/gamma.rs"),
@@ -122,6 +147,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../models/prefixes.rs"),
     include_str!("../models/vae.rs"),
     include_str!("../report/figures/contact_sheet.rs"),
+    include_str!("../report/figures/interpolation.rs"),
     include_str!("../report/figures/learning_curves.rs"),
     include_str!("../report/figures/mod.rs"),
     include_str!("../report/figures/variance_spectrum.rs"),
@@ -130,12 +156,14 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../training/mod.rs"),
     include_str!("../training/schedule.rs"),
     include_str!("../training/stopping.rs"),
+    include_str!("interpolate.rs"),
     include_str!("score.rs"),
 ];
 
 impl StageSet for AnyStage {
     fn as_stage(&self) -> &dyn Stage {
         match self {
+            Self::Classify(stage) => stage,
             Self::Command(stage) => stage,
             Self::Dataset(stage) => stage,
             Self::Download(stage) => stage,
@@ -143,10 +171,13 @@ impl StageSet for AnyStage {
             Self::Estimate(stage) => stage,
             Self::Figure(stage) => stage,
             Self::Geodesic(stage) => stage,
+            Self::Interpolate(stage) => stage,
             Self::Preprocess(stage) => stage,
+            Self::Runtime(stage) => stage,
             Self::Score(stage) => stage,
             Self::Table(stage) => stage,
             Self::Train(stage) => stage,
+            Self::TrainClassifier(stage) => stage,
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) enum Reported {
     Records,
     /// Trained models.
     Models,
+    /// Interpolated images.
+    Paths,
 }
 
 impl Reported {
@@ -45,6 +47,7 @@ impl Reported {
         match self {
             Self::Records => "records",
             Self::Models => "models",
+            Self::Paths => "paths",
         }
     }
 }

@@ -24,12 +24,12 @@
 //! ```
 
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, TrainSamples};
 use super::geodesic::{SAMPLES_DIGEST, samples_digest};
+use super::stopwatch::Stopwatch;
 use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
@@ -44,6 +44,9 @@ use crate::training::{
 
 /// Share of the time that writing checkpoints may take.
 const CHECKPOINT_OVERHEAD: f64 = 0.05;
+
+/// The name under which the seconds of each epoch are measured.
+pub(super) const EPOCH_SECONDS: &str = "epoch_seconds";
 
 /// Settings of a training stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -172,22 +175,24 @@ impl Stage for Train {
         let device = context.device().parse()?;
         context.log(&format!("{} {} on {device}", samples.len(), samples.form()));
         let mut has_begun = false;
-        let mut epoch_began = Instant::now();
-        let mut epoch_seconds = Vec::new();
+        let mut stopwatch = Stopwatch::start(context.state_folder());
         let mut observe = |progress: &training::Progress<'_>| {
             if !has_begun {
                 has_begun = true;
+                stopwatch.resume(progress.resumed_from, progress.epoch);
                 let message = resumption(progress);
                 context.log(message.as_deref().unwrap_or("starts"));
                 context.progress(Progress { message, ..shown(progress, progress.epoch - 1) });
             }
+            let stops = context.should_stop();
+            if progress.epoch_ended || stops {
+                stopwatch.read(progress.step, progress.epoch);
+            }
             if progress.epoch_ended {
-                epoch_seconds.push(epoch_began.elapsed().as_secs_f64());
-                epoch_began = Instant::now();
                 context.log(&epoch_line(progress));
                 context.progress(shown(progress, progress.epoch));
             }
-            if context.should_stop() { Flow::Stop } else { Flow::Continue }
+            if stops { Flow::Stop } else { Flow::Continue }
         };
         match fit(&self.model, &spec, data, device, Some(&checkpointing), &mut observe)? {
             Fit::Stopped { step } => {
@@ -202,7 +207,7 @@ impl Stage for Train {
                     context.log("a longer training had kept this very state");
                 }
                 context.log("ends; the record of every epoch is in history.csv");
-                context.measured("epoch_seconds", epoch_seconds);
+                context.measured(EPOCH_SECONDS, stopwatch.seconds(history.steps()));
                 context.store(&model)?;
                 Ok(context.writer().write("history.csv", history.to_csv().as_bytes())?)
             }

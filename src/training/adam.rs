@@ -1,10 +1,12 @@
 //! The Adam optimizer, with moments kept by the names of the weights.
 //!
-//! What: Adam with bias correction, no weight decay.
+//! What: Adam with bias correction; weight decay, if any, is added to the gradient (L2), as in
+//! PyTorch's `Adam`, and not subtracted from the weights as in AdamW.
 //! Reference: Kingma and Ba 2015, algorithm 1; epsilon outside the root as in PyTorch.
 //! Assumptions: written here rather than taken from burn because a checkpoint needs the moments
 //! by name, and because burn keys them by identifiers that change from process to process.
-//! Checked against: hand-computed steps below and PyTorch (tests/reference/models.json).
+//! Checked against: hand-computed steps below and PyTorch (tests/reference/models.json, and with
+//! weight decay tests/reference/classification.json).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::models::{Slopes, WeightArray, Weights};
-use crate::numerics::units::{Fraction, PositiveF64};
+use crate::numerics::units::{Fraction, NonNegativeF64, PositiveF64};
 
 /// Settings of Adam; the defaults are PyTorch's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,31 @@ pub struct AdamSpec {
     /// Added to the root of the mean squared gradient.
     #[serde(default = "usual_epsilon")]
     pub epsilon: PositiveF64,
+    /// What is added to the gradient of each weight, as a multiple of the weight.
+    #[serde(default = "no_decay", skip_serializing_if = "is_no_decay")]
+    pub weight_decay: NonNegativeF64,
+}
+
+impl AdamSpec {
+    /// Returns PyTorch's defaults with a learning rate and a weight decay.
+    pub fn usual(rate: PositiveF64, weight_decay: NonNegativeF64) -> Self {
+        Self {
+            rate,
+            beta_1: usual_beta_1(),
+            beta_2: usual_beta_2(),
+            epsilon: usual_epsilon(),
+            weight_decay,
+        }
+    }
+}
+
+fn no_decay() -> NonNegativeF64 {
+    NonNegativeF64::new(0.0).unwrap_or_else(|_| unreachable!("0 is not below 0"))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_no_decay(decay: &NonNegativeF64) -> bool {
+    *decay == no_decay()
 }
 
 fn usual_beta_1() -> Fraction {
@@ -64,29 +91,31 @@ struct Moments {
 
 /// Adam with its running means.
 #[derive(Clone, Debug)]
-pub(super) struct Adam {
+pub(crate) struct Adam {
     rate: f64,
     beta_1: f64,
     beta_2: f64,
     epsilon: f64,
+    weight_decay: f64,
     steps: usize,
     moments: BTreeMap<String, Moments>,
 }
 
 impl Adam {
-    pub(super) fn new(spec: &AdamSpec) -> Self {
+    pub(crate) fn new(spec: &AdamSpec) -> Self {
         Self {
             rate: spec.rate.get(),
             beta_1: spec.beta_1.get(),
             beta_2: spec.beta_2.get(),
             epsilon: spec.epsilon.get(),
+            weight_decay: spec.weight_decay.get(),
             steps: 0,
             moments: BTreeMap::new(),
         }
     }
 
     /// Returns the module one step further; `factor` scales the learning rate.
-    pub(super) fn step<M: Module>(&mut self, module: M, slopes: Slopes, factor: f64) -> M {
+    pub(crate) fn step<M: Module>(&mut self, module: M, slopes: Slopes, factor: f64) -> M {
         self.steps += 1;
         module.map(&mut Step { adam: self, slopes, factor, path: Vec::new() })
     }
@@ -142,6 +171,11 @@ impl Adam {
         let step = i32::try_from(self.steps).unwrap_or(i32::MAX);
         let correction_1 = 1.0 - self.beta_1.powi(step);
         let correction_2 = (1.0 - self.beta_2.powi(step)).sqrt();
+        let gradient = if self.weight_decay > 0.0 {
+            gradient + values.clone().mul_scalar(self.weight_decay)
+        } else {
+            gradient
+        };
         let fresh_1 = gradient.clone().mul_scalar(1.0 - self.beta_1);
         let fresh_2 = gradient.square().mul_scalar(1.0 - self.beta_2);
         let (first, second) = match self.moments.remove(&name) {
@@ -209,6 +243,13 @@ mod tests {
         let all = stored("(rate: 1e-3, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8)");
         assert_eq!(stored("(rate: 1e-3)"), all);
         assert_eq!(all, r#"{"rate":0.001,"beta_1":0.9,"beta_2":0.999,"epsilon":1e-8}"#);
+    }
+
+    #[test]
+    fn without_a_gradient_weight_decay_pulls_weights_toward_zero() {
+        let mut decaying = Adam::new(&ron::from_str("(rate: 0.1, weight_decay: 0.5)").unwrap());
+        assert!((step(&mut decaying, 2.0, 0.0) - 1.9).abs() < 1e-6);
+        assert!((step(&mut adam(), 2.0, 0.0) - 2.0).abs() < 1e-6);
     }
 
     #[test]

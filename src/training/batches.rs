@@ -31,16 +31,16 @@ pub struct TrainingData<'a> {
 
 /// A step's place in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Epoch, counting from 0.
-    pub(super) epoch: usize,
+    pub(crate) epoch: usize,
     /// Step within the epoch, counting from 0.
-    pub(super) within: usize,
+    pub(crate) within: usize,
 }
 
 /// The order of samples over a whole run.
 #[derive(Clone, Debug)]
-pub(super) struct Batches {
+pub(crate) struct Batches {
     count: usize,
     held_out: usize,
     batch_size: usize,
@@ -50,22 +50,22 @@ pub(super) struct Batches {
 
 impl Batches {
     /// Orders `count` samples, of which every epoch keeps some out of its batches.
-    pub(super) const fn new(count: usize, held_out: usize, batch_size: usize, seed: Seed) -> Self {
+    pub(crate) const fn new(count: usize, held_out: usize, batch_size: usize, seed: Seed) -> Self {
         Self { count, held_out, batch_size, seed, epoch: None }
     }
 
     /// Returns the number of batches in one pass over the samples.
-    pub(super) const fn per_epoch(&self) -> usize {
+    pub(crate) const fn per_epoch(&self) -> usize {
         (self.count - self.held_out).div_ceil(self.batch_size)
     }
 
     /// Returns the place of a step, counted from 0 over the whole run.
-    pub(super) const fn place(&self, step: usize) -> Place {
+    pub(crate) const fn place(&self, step: usize) -> Place {
         Place { epoch: step / self.per_epoch(), within: step % self.per_epoch() }
     }
 
     /// Returns the samples of one step.
-    pub(super) fn rows(&mut self, place: Place) -> &[usize] {
+    pub(crate) fn rows(&mut self, place: Place) -> &[usize] {
         let (batch_size, count) = (self.batch_size, self.count);
         let start = self.held_out + place.within * batch_size;
         &self.order(place.epoch)[start..(start + batch_size).min(count)]

@@ -48,6 +48,13 @@ pub enum HistoryError {
 }
 
 impl History {
+    /// Returns the number of steps of all epochs.
+    pub fn steps(&self) -> usize {
+        let column = self.columns.iter().position(|name| name == "steps");
+        let steps = |row: &Vec<f64>| column.map_or(0.0, |column| row[column]);
+        self.rows.iter().map(steps).sum::<f64>() as usize
+    }
+
     /// Writes the record as CSV: the columns' names, then one line for each epoch, in which a cell
     /// without a number is empty. Numbers are as short as they can be and still come back exactly.
     pub fn to_csv(&self) -> String {

@@ -24,7 +24,9 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use self::adam::Adam;
 pub use self::adam::AdamSpec;
+pub(crate) use self::batches::Batches;
 pub use self::batches::TrainingData;
 pub use self::checkpoint::CheckpointError;
 pub use self::fit::fit;
@@ -33,7 +35,7 @@ pub use self::progress::{Checkpointing, Fit, Flow, Progress};
 pub use self::schedule::Schedule;
 pub use self::stopping::EarlyStopping;
 pub use self::trained::{ModelFiles, TrainedModel};
-use crate::data::SampleForm;
+use crate::data::{DataError, SampleForm};
 use crate::device::DeviceError;
 use crate::models::ModelError;
 use crate::numerics::Seed;
@@ -104,6 +106,15 @@ pub enum TrainError {
     /// The description of a stored model is not readable.
     #[error("the description of the model is not readable")]
     Description(#[from] serde_json::Error),
+    /// Codes that do not stand for images.
+    #[error("the codes stand for {form}, but images are asked for")]
+    NoImages {
+        /// What the training samples look like.
+        form: SampleForm,
+    },
+    /// Decoded pixels do not make images.
+    #[error("cannot make images of what the model decodes")]
+    Images(#[from] DataError),
     /// Samples of another form than the model's.
     #[error("the model was trained on {expected}, found {found}")]
     OtherForm {

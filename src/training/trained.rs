@@ -2,11 +2,11 @@
 //!
 //! Stored as two plain files: `model.json` and `weights.safetensors`.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use crate::data::{SampleForm, SampleSet};
+use crate::data::{Annotations, Images, SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
 use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on};
 use crate::numerics::Points;
@@ -100,6 +100,34 @@ impl TrainedModel {
         Ok(mean_reconstruction(&*codec, kind, samples, &device))
     }
 
+    /// Returns the images that codes stand for, as bytes: rounded, and cut off at black and white;
+    /// `known` is what is known of them.
+    pub fn decode_images(
+        &self,
+        codes: &Points,
+        known: Annotations,
+        device: DeviceName,
+    ) -> Result<Images, TrainError> {
+        let SampleForm::Image(shape) = self.form else {
+            return Err(TrainError::NoImages { form: self.form });
+        };
+        let device = open(device)?;
+        let codec = self.spec.codec(self.form, &self.weights, &device)?;
+        let mut pixels = Vec::with_capacity(codes.rows() * shape.pixels());
+        for lot in codes.values().chunks(LOT * codes.width().max(1)) {
+            let size = [lot.len() / codes.width(), codes.width()];
+            let lot = Tensor::from_data(TensorData::new(lot.to_vec(), size), &device);
+            let values = codec.output().values(codec.decode(lot)).into_data();
+            pixels.extend(values.iter::<f32>().map(|value| (255.0 * value).round() as u8));
+        }
+        Ok(Images::new(shape, pixels, known)?)
+    }
+
+    /// Returns the settings of the model.
+    pub const fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
     fn codec(&self, samples: &SampleSet, device: &Device) -> Result<Box<dyn Codec>, TrainError> {
         if samples.form() != self.form {
             return Err(TrainError::OtherForm { expected: self.form, found: samples.form() });
@@ -129,7 +157,7 @@ pub(super) fn mean_reconstruction(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Annotations, ImageShape, Images};
+    use crate::data::ImageShape;
     use crate::device::test_device;
     use crate::training::Fit;
     use crate::training::lab::{Lab, models};
@@ -147,6 +175,21 @@ mod tests {
             let reconstruction = model.reconstruction(&lab.samples, test_device()).unwrap();
             assert!(reconstruction > 0.0 && reconstruction < 64.0, "{name}: {reconstruction}");
         }
+    }
+
+    #[test]
+    fn decoded_codes_are_the_reconstructions_in_bytes() {
+        let lab = Lab::new();
+        let Fit::Finished { model, .. } = lab.run(None, 0) else { panic!("not finished") };
+        let codes = model.encode(&lab.samples, test_device()).unwrap();
+        let images = model.decode_images(&codes, Annotations::default(), test_device()).unwrap();
+        assert_eq!((images.len(), SampleForm::Image(images.shape())), (50, model.form()));
+        let (decoded, real) = (images.to_points(), lab.samples.to_points());
+        let pairs = decoded.values().iter().zip(real.values());
+        let squares = pairs.map(|(one, other)| f64::from(one - other).powi(2)).sum::<f64>() / 50.0;
+        let kind = Reconstruction::SquaredError;
+        let expected = model.reconstruction_as(kind, &lab.samples, test_device()).unwrap();
+        assert!((squares - expected).abs() < 0.01 * expected, "{squares} {expected}");
     }
 
     #[test]

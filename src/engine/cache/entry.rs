@@ -23,6 +23,15 @@ pub struct RunRecord {
     pub finished: u64,
     /// The machine.
     pub host: String,
+    /// What the machine calls its processor; empty if it doesn't tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub processor: String,
+    /// Processor cores of the machine; 0 if it was not asked.
+    #[serde(default)]
+    pub cores: usize,
+    /// The compute device.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub device: String,
     /// Threads it was allowed.
     pub threads: usize,
     /// Its largest resident memory in bytes, where the system tells.

@@ -115,11 +115,11 @@ pub struct Tile {
     pub pixels: Vec<u8>,
 }
 
-fn to_base64<S: Serializer>(pixels: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn to_base64<S: Serializer>(pixels: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&STANDARD.encode(pixels))
 }
 
-fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+pub(super) fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     STANDARD.decode(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
@@ -176,7 +176,7 @@ pub(super) fn draw(sheet: &ContactSheet, typeface: &Typeface) -> Scene {
 }
 
 /// Returns planes of pixels as red, green and blue next to each other.
-fn interleaved(size: TileSize, pixels: &[u8]) -> Vec<u8> {
+pub(super) fn interleaved(size: TileSize, pixels: &[u8]) -> Vec<u8> {
     let plane = size.height * size.width;
     let value = |channel: usize, at: usize| {
         let channel = if size.channels >= 3 { channel } else { 0 };

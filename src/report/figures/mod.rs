@@ -7,6 +7,7 @@
 pub(super) mod contact_sheet;
 mod curve_legend;
 mod curve_panels;
+pub(super) mod interpolation;
 pub(super) mod learning_curves;
 pub(super) mod needed;
 mod paint;
@@ -25,6 +26,7 @@ use thiserror::Error;
 
 use crate::report::axes::{AxisError, quoted};
 use crate::report::figures::contact_sheet::{ContactSheet, ContactSheetSpec};
+use crate::report::figures::interpolation::{Interpolation, InterpolationSpec};
 use crate::report::figures::learning_curves::{LearningCurves, LearningCurvesSpec};
 use crate::report::figures::scene::Scene;
 use crate::report::figures::typeface::Typeface;
@@ -135,6 +137,8 @@ pub enum Scale {
 pub enum FigureSpec {
     /// The images themselves.
     ContactSheet(ContactSheetSpec),
+    /// What models decode on the way from one sample to another, one block per model.
+    Interpolation(InterpolationSpec),
     /// What trainings recorded in each epoch, one panel per column.
     LearningCurves(LearningCurvesSpec),
     /// Share of variance of each latent coordinate, one panel per series.
@@ -146,6 +150,8 @@ pub enum FigureSpec {
 pub enum Figure {
     /// The images themselves.
     ContactSheet(ContactSheet),
+    /// What models decode on the way from one sample to another, one block per model.
+    Interpolation(Interpolation),
     /// What trainings recorded in each epoch, one panel per column.
     LearningCurves(LearningCurves),
     /// Share of variance of each latent coordinate, one panel per series.
@@ -157,6 +163,7 @@ impl Figure {
     pub fn summaries(&self) -> Vec<String> {
         match self {
             Self::ContactSheet(sheet) => vec![format!("{} images", sheet.tiles.len())],
+            Self::Interpolation(figure) => figure.summaries(),
             Self::LearningCurves(figure) => figure.summaries(),
             Self::VarianceSpectrum(figure) => figure
                 .series
@@ -180,6 +187,7 @@ impl Figure {
         let typeface = Typeface::embedded().ok_or(FigureError::Font)?;
         match self {
             Self::ContactSheet(sheet) => Ok(contact_sheet::draw(sheet, &typeface)),
+            Self::Interpolation(figure) => Ok(interpolation::draw(figure, &typeface)),
             Self::LearningCurves(figure) => Ok(curve_panels::draw(figure, &typeface)),
             Self::VarianceSpectrum(figure) => Ok(spectrum_panels::draw(figure, &typeface)),
         }

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod arrays;
+mod classifier;
 mod distances;
 mod figure;
 mod history;
@@ -19,6 +20,7 @@ pub(super) use images::{ImageFile, images_kind};
 pub use vectors::{AnySamples, TrainSamples};
 pub(super) use vectors::{open_samples, vectors_kind, write_vectors};
 
+use crate::classification::ImageClassifier;
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};
 use crate::engine::context::StageError;
 use crate::geometry::Distances;
@@ -35,6 +37,7 @@ pub(super) fn required_files(kind: &str) -> Option<&'static [&'static str]> {
         "points" => Some(&["points.npy"]),
         "distances" => Some(&["about.json", "distances.npy"]),
         "model" => Some(&["model.json", "weights.safetensors"]),
+        "classifier" => Some(&["classifier.json", "weights.safetensors"]),
         kind if AnyImages::KINDS.contains(&kind) => {
             Some(&["about.json", "factors.npy", "images.npy"])
         }
@@ -58,6 +61,7 @@ pub(super) fn check(
         "points" => Points::read(&reader).map(drop),
         "distances" => Distances::read(&reader).map(drop),
         "model" => TrainedModel::read(&reader).map(drop),
+        "classifier" => ImageClassifier::read(&reader).map(drop),
         kind if AnySamples::KINDS.contains(&kind) => AnySamples::read(&reader).map(drop),
         _ => Ok(()),
     };

@@ -1,0 +1,42 @@
+//! Classes by the nearest samples of known class.
+//!
+//! What: each point has the class that most of its nearest training points have; among classes with
+//! equally many, the first.
+//! Reference: Cover and Hart 1967; ties as in scikit-learn's `KNeighborsClassifier`.
+//! Checked against: tests/reference/classification.json (scikit-learn).
+
+use super::{ClassificationError, Labels};
+use crate::geometry::Neighbors;
+use crate::numerics::Points;
+
+/// Returns the class of each of the points by its nearest training points.
+pub(super) fn classes_of(
+    points: &Points,
+    train: &Points,
+    labels: &Labels,
+    neighbors: usize,
+) -> Result<Vec<u16>, ClassificationError> {
+    Ok(vote(&Neighbors::among(train, points, neighbors)?, labels))
+}
+
+/// Returns the class of each training point by the others.
+pub(super) fn classes_of_own(
+    train: &Points,
+    labels: &Labels,
+    neighbors: usize,
+) -> Result<Vec<u16>, ClassificationError> {
+    Ok(vote(&Neighbors::of(train, neighbors)?, labels))
+}
+
+fn vote(neighbors: &Neighbors, labels: &Labels) -> Vec<u16> {
+    let winner = |row: usize| {
+        let mut votes = vec![0_usize; labels.names.len()];
+        for (neighbor, _) in neighbors.row(row) {
+            votes[usize::from(labels.values[*neighbor as usize])] += 1;
+        }
+        let first = (0, 0);
+        let counts = (0..).zip(votes);
+        counts.fold(first, |best, next| if next.1 > best.1 { next } else { best }).0
+    };
+    (0..neighbors.rows()).map(winner).collect()
+}

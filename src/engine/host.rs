@@ -1,0 +1,32 @@
+//! What the machine is, as far as it tells: for the records of runs, never for keys.
+
+use std::{fs, thread};
+
+/// Returns what the system calls the processor; empty if it doesn't tell.
+pub(super) fn processor() -> String {
+    fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| model_name(&text)).unwrap_or_default()
+}
+
+/// Returns how many processor cores this process may use.
+pub(super) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Finds the first processor's name in the system's own list.
+fn model_name(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    let (_, name) = line.split_once(':')?;
+    Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_named_as_the_system_names_it() {
+        let text = "processor\t: 0\nmodel name\t: Some  Processor @ 2.0GHz\nmodel name\t: other\n";
+        assert_eq!(model_name(text).unwrap(), "Some Processor @ 2.0GHz");
+        assert_eq!(model_name("processor\t: 0\n"), None);
+    }
+}

@@ -1,0 +1,28 @@
+//! Classifiers of images: `classifier.json` and `weights.safetensors`.
+
+use crate::classification::{ClassifierFiles, ImageClassifier};
+use crate::engine::artifact::{
+    Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
+};
+
+const DESCRIPTION: &str = "classifier.json";
+const WEIGHTS: &str = "weights.safetensors";
+
+impl Artifact for ImageClassifier {
+    const KINDS: &'static [ArtifactKind] = &["classifier"];
+
+    fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
+        let files =
+            self.to_files().map_err(|error| ArtifactError::malformed(DESCRIPTION, error))?;
+        writer.write(DESCRIPTION, &files.description)?;
+        writer.write(WEIGHTS, &files.weights)
+    }
+
+    fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
+        let files = ClassifierFiles {
+            description: reader.read(DESCRIPTION)?,
+            weights: reader.read(WEIGHTS)?,
+        };
+        Self::from_files(&files).map_err(|error| ArtifactError::malformed(WEIGHTS, error))
+    }
+}

@@ -1,0 +1,135 @@
+//! `Classify`: how well classes can be told from the codes of a trained model.
+//!
+//! ```ron
+//! "classes-{model}-{seed}": Classify(
+//!     model: "train-{model}-{seed}", train: "train-images", test: "test-images",
+//!     by: Mlp(widths: [128, 128], epochs: 100, rate: 1e-3, weight_decay: 1e-5, batch_size: 256),
+//!     seed: Axis(seed),
+//! ),
+//! "classes-linear-{model}": Classify(
+//!     model: "train-{model}", train: "train-images", test: "test-images",
+//!     by: Linear(), seed: 0,                    // or Nearest(neighbors: 5)
+//!     // Data sets without classes: those of a factor, cut into bins of equal width.
+//!     classes: Bins(factor: "orientation", count: 5),
+//!     standardize: true,
+//! )
+//! ```
+//!
+//! The model stays as it is; what is learned is a classifier of its codes. The settings of `Mlp` have
+//! the paper's defaults. Codes are taken as they are, since the paper says nothing of scaling them;
+//! `standardize` brings each coordinate to mean 0 and variance 1 over the training samples, which
+//! takes away what the spread of a coordinate says of its importance.
+//!
+//! The record has `error_percent` (of `test`), `train_error_percent` (with `Nearest`, of each training
+//! sample by the others), `classes` and `samples` (of `test`). A stopped stage begins anew.
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::{AnySamples, TrainSamples};
+use crate::classification::{ClassSpec, ProbeData, ProbeSpec};
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::events::Progress;
+use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
+use crate::numerics::Seed;
+use crate::report::{RecordValue, Values};
+use crate::training::{Flow, TrainedModel};
+
+/// Settings of a classification stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Classify {
+    /// The trained model.
+    pub model: StageRef<TrainedModel>,
+    /// The samples whose classes are learned.
+    pub train: StageRef<TrainSamples>,
+    /// The samples whose classes are told.
+    pub test: StageRef<AnySamples>,
+    /// What tells the classes apart.
+    pub by: ProbeSpec,
+    /// Which classes.
+    #[serde(default)]
+    pub classes: ClassSpec,
+    /// Whether each coordinate is brought to mean 0 and variance 1.
+    #[serde(default)]
+    pub standardize: bool,
+    /// Source of the initial weights and of the order of the samples.
+    pub seed: Seed,
+}
+
+const VALUES: [&str; 4] = ["error_percent", "train_error_percent", "classes", "samples"];
+
+impl Stage for Classify {
+    fn kind(&self) -> Kind {
+        Kind { name: "Classify", version: 1 }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        vec![self.model.input("model"), self.train.input("train"), self.test.input("test")]
+    }
+
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
+        "record".to_owned()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn values(&self) -> Option<Vec<String>> {
+        Some(VALUES.map(str::to_owned).into())
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let model = context.load(&self.model)?;
+        let [train, test] = [context.load(&self.train)?.0, context.load(&self.test)?.0];
+        let device = context.device().parse()?;
+        let [train_labels, test_labels] =
+            self.classes.labels(train.annotations(), test.annotations())?;
+        let mut data = ProbeData {
+            train: model.encode(&train, device)?,
+            train_labels,
+            test: model.encode(&test, device)?,
+            test_labels,
+        };
+        if self.standardize {
+            data.standardize();
+        }
+        let (classes, samples) = (data.train_labels.names.len(), data.test.rows());
+        context.log(&format!(
+            "{} codes of {} coordinates, {classes} classes",
+            data.train.rows(),
+            data.train.width()
+        ));
+        let mut observe = observer(context, self.by.epochs());
+        let Some(rates) = self.by.try_on(&data, self.seed, device, &mut observe)? else {
+            return Err(StageError::Stopped);
+        };
+        drop(observe);
+        context.log(&format!(
+            "{:.2} % of {samples} samples told wrong, {:.2} % of those learned from",
+            rates.test, rates.train
+        ));
+        let numbers = [rates.test, rates.train, classes as f64, samples as f64];
+        let values = VALUES.map(str::to_owned).into_iter();
+        let record: Values = values.zip(numbers.map(RecordValue::Number)).collect();
+        context.store(&record)
+    }
+}
+
+/// Returns a callback that logs the loss of each epoch and stops when the stage should.
+pub(super) fn observer(
+    context: &mut RunContext,
+    epochs: usize,
+) -> impl FnMut(usize, f64) -> Flow + '_ {
+    move |epoch, loss| {
+        context.log(&format!("epoch {epoch}/{epochs}: loss {loss:.4}"));
+        context.progress(Progress {
+            done: epoch as u64,
+            total: epochs as u64,
+            unit: "epoch".to_owned(),
+            note: format!("loss {loss:.4}"),
+            ..Progress::default()
+        });
+        if context.should_stop() { Flow::Stop } else { Flow::Continue }
+    }
+}

@@ -1,0 +1,208 @@
+//! `Interpolate`: images that a trained model decodes from codes between those of samples.
+//!
+//! ```ron
+//! "midpoints-{model}": Interpolate(
+//!     model: "train-{model}", data: "test-images",
+//!     between: Midpoints(count: 10000, seed: 0),       // of random pairs, as RAE measures them
+//!     coordinates: First(8),                           // ordered codes: the others have their mean
+//! ),
+//! "midpoints-relevant-{model}": Interpolate(
+//!     model: "train-{model}", data: "test-images",
+//!     between: Midpoints(count: 10000, seed: 0),
+//!     coordinates: Relevant(k: 8, scores: "relevance-{model}"),   // of a record with `scores`
+//! ),
+//! "paths-{model}": Interpolate(
+//!     model: "train-{model}", data: "test-images",
+//!     between: Paths(pairs: 5, steps: 10, seed: 0),    // or Rows(pairs: [(0, 7)], steps: 10)
+//! )
+//! ```
+//!
+//! What it leaves are images of no split, as bytes (rounded, cut off at black and white), which every
+//! stage takes that takes images. Their factors are `path`, `from`, `to` (rows of `data`) and `share`
+//! (how far on the way, from 0 to 1); paths have both ends. Vectors have no images to be decoded to:
+//! `data` takes images only.
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::{AnyImages, images_kind};
+use crate::data::{Annotations, Factors, SampleSet};
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
+use crate::interpolation::{Between, Place, codes_at, first, highest};
+use crate::report::{RecordValue, Values};
+use crate::training::TrainedModel;
+
+/// Names of the factors of interpolated images.
+pub(super) const PATH_FACTORS: [&str; 4] = ["path", "from", "to", "share"];
+
+/// The list in a record that coordinates are chosen by.
+const SCORES: &str = "scores";
+
+/// Settings of an interpolation stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interpolate {
+    /// The trained model.
+    pub model: StageRef<TrainedModel>,
+    /// The images between whose codes the new ones lie.
+    pub data: StageRef<AnyImages>,
+    /// Where the codes lie.
+    pub between: Between,
+    /// Which coordinates vary; the others have their mean over the codes of `data`.
+    #[serde(default)]
+    pub coordinates: Coordinates,
+}
+
+/// Which coordinates of a code vary.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Coordinates {
+    /// All of them.
+    #[default]
+    All,
+    /// The first ones, for models whose coordinates are ordered.
+    First(NonZeroUsize),
+    /// Those with the highest scores.
+    Relevant {
+        /// How many.
+        k: NonZeroUsize,
+        /// A stage that leaves a record with a list `scores`, one for each coordinate.
+        scores: StageRef<Values>,
+    },
+}
+
+impl Coordinates {
+    /// Returns the coordinates that vary, of codes of some width.
+    fn varying(&self, context: &RunContext, width: usize) -> Result<Vec<usize>, StageError> {
+        match self {
+            Self::All => Ok((0..width).collect()),
+            Self::First(count) => Ok(first(count.get(), width)?),
+            Self::Relevant { k, scores } => match context.load(scores)?.get(SCORES) {
+                Some(RecordValue::List(scores)) => Ok(highest(scores, k.get(), width)?),
+                _ => Err(no_scores(scores.name()).into()),
+            },
+        }
+    }
+}
+
+fn no_scores(stage: &str) -> String {
+    format!("the record of `{stage}` has no list `{SCORES}`")
+}
+
+impl Stage for Interpolate {
+    fn kind(&self) -> Kind {
+        Kind { name: "Interpolate", version: 1 }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        let mut inputs = vec![self.model.input("model"), self.data.input("data")];
+        if let Coordinates::Relevant { scores, .. } = &self.coordinates {
+            inputs.push(scores.input("coordinates.scores"));
+        }
+        inputs
+    }
+
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
+        images_kind(None).to_owned()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |field, message: String, help: &str| {
+            problems.push(Problem { field, message, help: Some(help.to_owned()) });
+        };
+        if let Between::Rows { pairs, .. } = &self.between
+            && pairs.is_empty()
+        {
+            let help = "name at least one: `Rows(pairs: [(0, 7)], steps: 10)`";
+            refuse("between", "there are no pairs to go between".to_owned(), help);
+        }
+        if let Coordinates::Relevant { scores, .. } = &self.coordinates {
+            let known = inputs.get(2).and_then(|made| made.first()?.values.as_ref());
+            if known.is_some_and(|names| !names.iter().any(|name| name == SCORES)) {
+                let help = "name a stage that scores each coordinate";
+                refuse("coordinates", no_scores(scores.name()), help);
+            }
+        }
+        problems
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let model = context.load(&self.model)?;
+        let samples = SampleSet::Images(context.load(&self.data)?.0);
+        let device = context.device().parse()?;
+        let codes = model.encode(&samples, device)?;
+        let varying = self.coordinates.varying(context, codes.width())?;
+        let places = self.between.places(codes.rows())?;
+        context.log(&format!(
+            "{} codes between those of {} samples; {} of {} coordinates vary",
+            places.len(),
+            codes.rows(),
+            varying.len(),
+            codes.width()
+        ));
+        let known = Annotations { factors: factors(&places), classes: None };
+        let codes = codes_at(&places, &codes, &varying);
+        context.store(&AnyImages(model.decode_images(&codes, known, device)?))
+    }
+}
+
+/// Returns what is known of interpolated images.
+fn factors(places: &[Place]) -> Factors {
+    let row =
+        |place: &Place| [place.path as f32, place.from as f32, place.to as f32, place.share as f32];
+    Factors {
+        names: PATH_FACTORS.map(str::to_owned).into(),
+        values: places.iter().flat_map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stages::records::tests::{made, told};
+
+    fn problems(settings: &str, values: Option<&[&str]>) -> Vec<String> {
+        let text = format!(r#"(model: "m", data: "d", {settings})"#);
+        let stage: Interpolate = crate::engine::spec::dialect().from_str(&text).unwrap();
+        let inputs = [vec![made(&[], None)], vec![made(&[], None)], vec![made(&[], values)]];
+        told(&stage.problems(&inputs[..stage.inputs().len()]))
+    }
+
+    #[test]
+    fn a_record_without_scores_is_told_before_anything_runs() {
+        let settings = r#"between: Midpoints(count: 3, seed: 0),
+            coordinates: Relevant(k: 2, scores: "r")"#;
+        assert!(problems(settings, Some(&["dimension", "scores"])).is_empty());
+        assert!(problems(settings, None).is_empty(), "what a program leaves is not known");
+        assert_eq!(
+            problems(settings, Some(&["dimension"])),
+            ["coordinates: the record of `r` has no list `scores` \
+              (name a stage that scores each coordinate)"]
+        );
+    }
+
+    #[test]
+    fn no_pairs_are_told_before_anything_runs() {
+        assert_eq!(
+            problems("between: Rows(pairs: [], steps: 3)", None),
+            ["between: there are no pairs to go between \
+              (name at least one: `Rows(pairs: [(0, 7)], steps: 10)`)"]
+        );
+        assert!(problems("between: Rows(pairs: [(0, 7)], steps: 3)", None).is_empty());
+    }
+
+    #[test]
+    fn each_image_says_where_it_lies() {
+        let places = [Place { path: 2, from: 5, to: 9, share: 0.25 }];
+        let factors = factors(&places);
+        assert_eq!(factors.names, ["path", "from", "to", "share"]);
+        assert_eq!(factors.row(0), [2.0, 5.0, 9.0, 0.25]);
+    }
+}

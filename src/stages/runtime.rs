@@ -1,0 +1,166 @@
+//! `Runtime`: how long a training took, by the record of its run.
+//!
+//! ```ron
+//! "runtime-{model}-{seed}": Runtime(
+//!     model: "train-{model}-{seed}",
+//!     also: ["distances"],             // what the training needed beforehand; counts in the total
+//! )
+//! ```
+//!
+//! The record has `seconds_per_epoch` (the median), its quartiles `lower_quartile` and
+//! `upper_quartile`, `training_seconds` (the sum over all epochs), `also_seconds`, `total_seconds`
+//! (both), `epochs` and a text `hardware`. An epoch has all that happens in it: forming batches,
+//! validation if there is one, checkpoints. An epoch of a model that is trained coordinate by
+//! coordinate (PCA-AE) is one epoch of each. The seconds of a training that was stopped and went on
+//! are those of all processes; of a killed one, without what had to be done again. A training of a
+//! number of steps may end with an epoch that is cut short. Exact models have no epochs.
+//!
+//! Times are measured when a stage runs and are kept in its run record, not in its result. So this
+//! stage runs once for each trained model, by the content of the model: a training that is forced
+//! to run again, and ends with the same bytes, does not change the record that is here. Times of
+//! stages that ran side by side are not those of stages that had the machine for themselves: use
+//! `-j 1` to compare models.
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::TrainingHistory;
+use super::command::AnyFiles;
+use super::train::EPOCH_SECONDS;
+use crate::engine::artifact::Artifact;
+use crate::engine::cache::RunRecord;
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Kind, Stage, StageRef};
+use crate::report::{RecordValue, Values};
+use crate::training::TrainedModel;
+
+/// Settings of a runtime stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runtime {
+    /// The trained model.
+    pub model: StageRef<TrainedModel>,
+    /// Other stages whose time belongs to the total, such as distances or an evaluation.
+    #[serde(default, skip_serializing)]
+    pub also: Vec<StageRef<AnyFiles>>,
+}
+
+impl Stage for Runtime {
+    fn kind(&self) -> Kind {
+        Kind { name: "Runtime", version: 1 }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        let also = self.also.iter().enumerate();
+        let also = also.map(|(at, stage)| stage.input(&format!("also[{at}]")));
+        [self.model.input("model")].into_iter().chain(also).collect()
+    }
+
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
+        "record".to_owned()
+    }
+
+    fn values(&self) -> Option<Vec<String>> {
+        let numbers = [
+            "also_seconds",
+            "epochs",
+            "hardware",
+            "lower_quartile",
+            "seconds_per_epoch",
+            "total_seconds",
+            "training_seconds",
+            "upper_quartile",
+        ];
+        Some(numbers.map(str::to_owned).into())
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let stages = context.load(&self.model)?.spec().stages() as f64;
+        let history = TrainingHistory::read(context.files_of(&self.model)?)?.0;
+        let run = context.run_of(&self.model)?;
+        let epochs = run.measured.get(EPOCH_SECONDS).map(Vec::as_slice).unwrap_or_default();
+        if epochs.len() < history.rows.len() {
+            context.log(&format!(
+                "only {} of {} epochs were timed; the sum is over these",
+                epochs.len(),
+                history.rows.len()
+            ));
+        }
+        let mut also = 0.0;
+        for stage in &self.also {
+            also += context.run_of(stage)?.seconds;
+        }
+        let hardware = hardware(run);
+        // A training without epochs took what its whole stage took.
+        let training = if epochs.is_empty() { run.seconds } else { epochs.iter().sum() };
+        let mut numbers = vec![
+            ("also_seconds", also),
+            ("epochs", epochs.len() as f64 / stages),
+            ("total_seconds", training + also),
+            ("training_seconds", training),
+        ];
+        if let Some(quartiles) = quartiles(epochs) {
+            let names = ["lower_quartile", "seconds_per_epoch", "upper_quartile"];
+            let per_epoch = quartiles.map(|seconds| seconds * stages);
+            numbers.extend(names.into_iter().zip(per_epoch));
+            context.log(&format!(
+                "{:.4} s an epoch, half of them from {:.4} to {:.4} s",
+                per_epoch[1], per_epoch[0], per_epoch[2]
+            ));
+        }
+        context.log(&format!("{training:.2} s of training and {also:.2} s of the rest"));
+        context.log(&hardware);
+        let numbers =
+            numbers.into_iter().map(|(name, value)| (name.to_owned(), RecordValue::Number(value)));
+        let mut record: Values = numbers.collect();
+        record.insert("hardware".to_owned(), RecordValue::Text(hardware));
+        context.store(&record)
+    }
+}
+
+/// Returns in words what a stage ran on.
+fn hardware(run: &RunRecord) -> String {
+    let processor = if run.processor.is_empty() { "unknown processor" } else { &run.processor };
+    format!("{processor}, {} of {} cores, device {}", run.threads, run.cores, run.device)
+}
+
+/// Returns the quartiles of some numbers, with straight lines between neighbors.
+fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some([0.25, 0.5, 0.75].map(|share| {
+        let place = share * last as f64;
+        let below = place.floor() as usize;
+        let above = (below + 1).min(last);
+        sorted[below] + (sorted[above] - sorted[below]) * place.fract()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_lie_between_neighbors_as_in_numpy() {
+        // numpy.quantile([4, 1, 3, 2], [0.25, 0.5, 0.75])
+        let found = quartiles(&[4.0, 1.0, 3.0, 2.0]).unwrap();
+        assert!(
+            found.iter().zip([1.75, 2.5, 3.25]).all(|(have, want)| (have - want).abs() < 1e-12)
+        );
+        assert_eq!(quartiles(&[]), None);
+        assert_eq!(quartiles(&[2.0]), Some([2.0; 3]));
+    }
+
+    #[test]
+    fn hardware_is_told_in_one_line() {
+        let run = RunRecord {
+            processor: "Some CPU".to_owned(),
+            cores: 8,
+            threads: 2,
+            device: "flex".to_owned(),
+            ..RunRecord::default()
+        };
+        assert_eq!(hardware(&run), "Some CPU, 2 of 8 cores, device flex");
+        assert!(hardware(&RunRecord::default()).starts_with("unknown processor"));
+    }
+}
