@@ -1,18 +1,26 @@
-//! The nearest neighbors of every point among the others.
+//! The nearest neighbors of points among all the others.
 //!
-//! What: each point is a query to the exact search of search.rs, which leaves it out itself.
+//! What: each point, or each of some chosen ones, is a query to the exact search of search.rs.
 //! Assumptions: finite coordinates. Ties are broken by the lower index.
 //! Checked against: a plain double-precision scan (tests below) and scikit-learn (reference.rs).
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
-use super::GeometryError;
 use super::search::{BLOCK, Room, Search};
-use crate::numerics::Points;
+use super::{GeometryError, euclidean};
+use crate::numerics::rng::permutation;
+use crate::numerics::{Points, Seed};
 
-/// The nearest neighbors of every point, nearest first; no point is its own neighbor.
+/// Queries between two progress reports.
+const REPORT: usize = 8 * BLOCK;
+
+/// The nearest neighbors of points, nearest first; no point is its own neighbor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors {
+    /// Number of points among which neighbors were searched.
+    points: usize,
+    /// The points whose neighbors these are, in ascending order.
+    asked: Vec<u32>,
     count: usize,
     links: Vec<(u32, f64)>,
 }
@@ -20,7 +28,30 @@ pub struct Neighbors {
 impl Neighbors {
     /// Finds the `count` nearest neighbors of each of the points.
     pub fn of(points: &Points, count: usize) -> Result<Self, GeometryError> {
-        let (rows, width) = (points.rows(), points.width());
+        let everyone = (0..points.rows()).map(|row| row as u32).collect();
+        Self::of_some(points, everyone, count, &mut |_, _| ())
+    }
+
+    /// Chooses points to ask for their neighbors, at random.
+    pub fn choose(points: &Points, queries: usize, seed: Seed) -> Result<Vec<u32>, GeometryError> {
+        let points = points.rows();
+        if queries > points {
+            return Err(GeometryError::TooManyQueries { queries, points });
+        }
+        let mut chosen = permutation(points, &mut seed.stream("queries"));
+        chosen.truncate(queries);
+        chosen.sort_unstable();
+        Ok(chosen.into_iter().map(|row| row as u32).collect())
+    }
+
+    /// Finds the `count` nearest neighbors of some of the points among all of them.
+    pub fn of_some(
+        points: &Points,
+        asked: Vec<u32>,
+        count: usize,
+        on_progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, GeometryError> {
+        let rows = points.rows();
         if rows <= count {
             return Err(GeometryError::TooFewPoints { neighbors: count, points: rows });
         }
@@ -31,26 +62,83 @@ impl Neighbors {
         if let Some(row) = search.first_not_finite() {
             return Err(GeometryError::NonFinite { row });
         }
-        let mut links = vec![(0, 0.0); rows * count];
-        links.par_chunks_mut(BLOCK * count.max(1)).enumerate().for_each_init(
-            Room::default,
-            |room, (block, links)| {
-                let first = block * BLOCK;
-                let queries = &points.values()[first * width..rows.min(first + BLOCK) * width];
-                search.nearest(queries, Some(first), count, room, links);
-            },
-        );
-        Ok(Self { count, links })
+        let mut links = vec![(0, 0.0); asked.len() * count];
+        for (part, links) in links.chunks_mut(REPORT * count.max(1)).enumerate() {
+            let blocks = links.par_chunks_mut(BLOCK * count.max(1)).enumerate();
+            blocks.for_each_init(Room::default, |room, (block, links)| {
+                let first = part * REPORT + block * BLOCK;
+                let asked = &asked[first..first + links.len() / count.max(1)];
+                let queries: Vec<f32> =
+                    asked.iter().flat_map(|&row| points.row(row as usize)).copied().collect();
+                let own = |index: usize| Some(asked[index] as usize);
+                search.nearest(&queries, own, count, room, links);
+            });
+            on_progress(asked.len().min((part + 1) * REPORT) as u64, asked.len() as u64);
+        }
+        Ok(Self { points: rows, asked, count, links })
     }
 
-    /// Returns the number of points.
+    /// Puts stored neighbors together again.
+    pub fn from_parts(
+        points: usize,
+        asked: Vec<u32>,
+        count: usize,
+        links: Vec<(u32, f64)>,
+    ) -> Result<Self, GeometryError> {
+        let known = |row: u32| (row as usize) < points;
+        let complete = asked.len().checked_mul(count) == Some(links.len());
+        if complete && asked.iter().copied().all(known) && links.iter().all(|&(row, _)| known(row))
+        {
+            Ok(Self { points, asked, count, links })
+        } else {
+            Err(GeometryError::BrokenNeighbors { queries: asked.len(), points })
+        }
+    }
+
+    /// Checks that these are neighbors among the given points.
+    pub fn check(&self, points: &Points) -> Result<(), GeometryError> {
+        // The nearest of each point, measured again, has to the last bit the distance it had.
+        let fits = |(at, &row): (usize, &u32)| {
+            self.row(at).first().is_none_or(|&(other, distance)| {
+                let again = euclidean(points.row(row as usize), points.row(other as usize));
+                again.to_bits() == distance.to_bits()
+            })
+        };
+        if self.points == points.rows() && self.asked.iter().enumerate().all(fits) {
+            Ok(())
+        } else {
+            Err(GeometryError::OtherPoints { neighbors: self.points, points: points.rows() })
+        }
+    }
+
+    /// Returns the number of points among which neighbors were searched.
+    pub const fn points(&self) -> usize {
+        self.points
+    }
+
+    /// Returns the points whose neighbors these are, in ascending order.
+    pub fn asked(&self) -> &[u32] {
+        &self.asked
+    }
+
+    /// Returns the number of neighbors of each point.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the number of points whose neighbors these are.
     pub fn rows(&self) -> usize {
-        self.links.len().checked_div(self.count).unwrap_or(0)
+        self.asked.len()
     }
 
     /// Returns the neighbors of one point with their Euclidean distances, nearest first.
     pub fn row(&self, index: usize) -> &[(u32, f64)] {
         &self.links[index * self.count..(index + 1) * self.count]
+    }
+
+    /// Returns all neighbors, those of one point after those of the other.
+    pub fn links(&self) -> &[(u32, f64)] {
+        &self.links
     }
 }
 
@@ -59,8 +147,8 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
+    use crate::geometry::sketch::tests::wavy;
     use crate::geometry::squared_distance;
-    use crate::numerics::Seed;
 
     fn plain_scan(points: &Points, count: usize) -> Vec<Vec<(u32, f64)>> {
         (0..points.rows())
@@ -129,6 +217,55 @@ mod tests {
             points.values_mut().iter_mut().for_each(|value| *value *= scale);
             assert_matches_plain_scan(&points, 4);
         }
+    }
+
+    #[test]
+    fn long_points_compared_by_their_stand_ins_get_the_neighbors_of_a_plain_scan() {
+        let points = wavy(5000, 80);
+        let asked = Neighbors::choose(&points, 40, Seed(0)).unwrap();
+        let found = Neighbors::of_some(&points, asked.clone(), 9, &mut |_, _| ()).unwrap();
+        for (at, &row) in asked.iter().enumerate() {
+            let mut all: Vec<(u32, f64)> = (0..5000)
+                .filter(|&other| other != row)
+                .map(|other| (other, euclidean(points.row(row as usize), points.row(other as usize))))
+                .collect();
+            all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+            assert_eq!(found.row(at), &all[..9], "row {row}");
+        }
+    }
+
+    #[test]
+    fn chosen_points_have_the_neighbors_that_they_have_among_all() {
+        let points = random_points(700, 5, 0.0);
+        let all = Neighbors::of(&points, 4).unwrap();
+        let asked = Neighbors::choose(&points, 300, Seed(1)).unwrap();
+        let some = Neighbors::of_some(&points, asked.clone(), 4, &mut |_, _| ()).unwrap();
+        assert!(asked.is_sorted_by(|one, next| one < next));
+        assert_ne!(asked, Neighbors::choose(&points, 300, Seed(2)).unwrap());
+        for (at, &row) in asked.iter().enumerate() {
+            assert_eq!(some.row(at), all.row(row as usize));
+        }
+        let error = Neighbors::choose(&points, 701, Seed(1)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "701 queries can't be chosen from 700 points: lower `queries`, or leave it out"
+        );
+    }
+
+    #[test]
+    fn neighbors_of_other_points_are_noticed() {
+        let points = random_points(50, 3, 0.0);
+        let found = Neighbors::of(&points, 2).unwrap();
+        assert_eq!(found.check(&points), Ok(()));
+        let mut moved = points.clone();
+        moved.values_mut()[30] += 1e-3;
+        assert_eq!(found.check(&moved), Err(GeometryError::OtherPoints { neighbors: 50, points: 50 }));
+        let parts = |points, links: &[_]| {
+            Neighbors::from_parts(points, found.asked().to_vec(), 2, links.to_vec())
+        };
+        assert_eq!(parts(50, found.links()).as_ref(), Ok(&found));
+        assert!(parts(49, found.links()).is_err());
+        assert!(parts(50, &found.links()[1..]).is_err());
     }
 
     #[test]
