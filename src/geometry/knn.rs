@@ -227,7 +227,9 @@ mod tests {
         for (at, &row) in asked.iter().enumerate() {
             let mut all: Vec<(u32, f64)> = (0..5000)
                 .filter(|&other| other != row)
-                .map(|other| (other, euclidean(points.row(row as usize), points.row(other as usize))))
+                .map(|other| {
+                    (other, euclidean(points.row(row as usize), points.row(other as usize)))
+                })
                 .collect();
             all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
             assert_eq!(found.row(at), &all[..9], "row {row}");
@@ -259,7 +261,10 @@ mod tests {
         assert_eq!(found.check(&points), Ok(()));
         let mut moved = points.clone();
         moved.values_mut()[30] += 1e-3;
-        assert_eq!(found.check(&moved), Err(GeometryError::OtherPoints { neighbors: 50, points: 50 }));
+        assert_eq!(
+            found.check(&moved),
+            Err(GeometryError::OtherPoints { neighbors: 50, points: 50 })
+        );
         let parts = |points, links: &[_]| {
             Neighbors::from_parts(points, found.asked().to_vec(), 2, links.to_vec())
         };

@@ -79,7 +79,9 @@ pub enum GeometryError {
         points: usize,
     },
     /// More points are to be asked for their neighbors than there are.
-    #[error("{queries} queries can't be chosen from {points} points: lower `queries`, or leave it out")]
+    #[error(
+        "{queries} queries can't be chosen from {points} points: lower `queries`, or leave it out"
+    )]
     TooManyQueries {
         /// Points to be asked.
         queries: usize,

@@ -237,13 +237,7 @@ impl<'a> Search<'a> {
     }
 
     /// Computes -2 times the products of queries with a tile of the set.
-    fn multiply(
-        &self,
-        queries: &[f32],
-        asked: usize,
-        tile: &Range<usize>,
-        out: &mut [f32],
-    ) {
+    fn multiply(&self, queries: &[f32], asked: usize, tile: &Range<usize>, out: &mut [f32]) {
         let width = self.compared.width();
         let set = &self.compared.values()[tile.start * width..tile.end * width];
         let queries = MatRef::from_row_major_slice(queries, asked, width);

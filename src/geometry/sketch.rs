@@ -114,7 +114,8 @@ pub(super) mod tests {
             let phases: [f32; 5] = std::array::from_fn(|_| 7.0 * rng.random::<f32>());
             values.extend((0..width).map(|at| {
                 let place = at as f32 / width as f32;
-                let waves = (1..).zip(phases).map(|(n, phase)| (3.0 * n as f32 * place + phase).sin());
+                let waves =
+                    (1..).zip(phases).map(|(n, phase)| (3.0 * n as f32 * place + phase).sin());
                 waves.sum::<f32>() + 0.3 * rng.random::<f32>()
             }));
         }

@@ -12,6 +12,7 @@ mod encode;
 mod estimate;
 mod figure;
 mod geodesic;
+mod neighbors;
 mod preprocess;
 mod records;
 mod samples;
@@ -33,6 +34,7 @@ pub use encode::Encode;
 pub use estimate::Estimate;
 pub use figure::Figure;
 pub use geodesic::Geodesic;
+pub use neighbors::Neighbors;
 pub use preprocess::Preprocess;
 pub use score::{MetricSpec, Score};
 pub use table::Table;
@@ -55,6 +57,8 @@ pub enum AnyStage {
     Figure(Figure),
     /// Measures distances along a neighbor graph.
     Geodesic(Geodesic),
+    /// Finds the nearest neighbors of points.
+    Neighbors(Neighbors),
     /// Chooses, splits and changes samples.
     Preprocess(Preprocess),
     /// Measures a trained model.
@@ -74,6 +78,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Estimate", include_str!("estimate.rs")),
     ("Figure", include_str!("figure.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
+    ("Neighbors", include_str!("neighbors.rs")),
     ("Preprocess", include_str!("preprocess.rs")),
     ("Score", include_str!("score.rs")),
     ("Table", include_str!("table.rs")),
@@ -101,8 +106,14 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../data/shapes3d/mod.rs"),
     include_str!("../data/steps.rs"),
     include_str!("../data/tables/mod.rs"),
+    include_str!("../dimension/correlation.rs"),
+    include_str!("../dimension/local_pca.rs"),
+    include_str!("../dimension/mle.rs"),
     include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/moments.rs"),
+    include_str!("../dimension/pca_rules.rs"),
     include_str!("../dimension/spectrum.rs"),
+    include_str!("../dimension/two_nn.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
     include_str!("../geometry/anchors.rs"),
@@ -143,6 +154,7 @@ impl StageSet for AnyStage {
             Self::Estimate(stage) => stage,
             Self::Figure(stage) => stage,
             Self::Geodesic(stage) => stage,
+            Self::Neighbors(stage) => stage,
             Self::Preprocess(stage) => stage,
             Self::Score(stage) => stage,
             Self::Table(stage) => stage,

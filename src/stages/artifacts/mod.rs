@@ -7,6 +7,7 @@ mod figure;
 mod history;
 mod images;
 mod model;
+mod neighbors;
 mod points;
 mod record;
 mod table;
@@ -21,7 +22,7 @@ pub(super) use vectors::{open_samples, vectors_kind, write_vectors};
 
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};
 use crate::engine::context::StageError;
-use crate::geometry::Distances;
+use crate::geometry::{Distances, Neighbors};
 use crate::numerics::Points;
 use crate::report::Values;
 use crate::training::TrainedModel;
@@ -34,6 +35,7 @@ pub(super) fn required_files(kind: &str) -> Option<&'static [&'static str]> {
         "record" => Some(&["record.json"]),
         "points" => Some(&["points.npy"]),
         "distances" => Some(&["about.json", "distances.npy"]),
+        "neighbors" => Some(&["asked.npy", "distances.npy", "indices.npy", "about.json"]),
         "model" => Some(&["model.json", "weights.safetensors"]),
         kind if AnyImages::KINDS.contains(&kind) => {
             Some(&["about.json", "factors.npy", "images.npy"])
@@ -57,6 +59,7 @@ pub(super) fn check(
         "record" => Values::read(&reader).map(drop),
         "points" => Points::read(&reader).map(drop),
         "distances" => Distances::read(&reader).map(drop),
+        "neighbors" => Neighbors::read(&reader).map(drop),
         "model" => TrainedModel::read(&reader).map(drop),
         kind if AnySamples::KINDS.contains(&kind) => AnySamples::read(&reader).map(drop),
         _ => Ok(()),
