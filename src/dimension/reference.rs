@@ -159,12 +159,17 @@ fn a_ball_has_its_dimension_whatever_its_size_and_direction() {
 #[test]
 fn points_that_occur_twice_change_little_and_are_counted() {
     let once = ball(1500);
-    let twice = Points::from_rows(6, once.values().repeat(2));
-    for (text, _) in CONTRACT {
-        let found = local(text, &twice).unwrap();
-        assert_eq!(found.duplicates, 3000, "{text}");
-        assert!(found.dimension.is_finite() && found.spread.is_finite(), "{text}: {found:?}");
+    let again = &once.values()[..6 * 100];
+    let some_twice = Points::from_rows(6, [once.values(), again].concat());
+    for (text, hundredths) in CONTRACT {
+        let found = local(text, &some_twice).unwrap();
+        assert_eq!(found.duplicates, 200, "{text}");
+        assert!((found.dimension / 3.0 - 1.0).abs() < 0.02 * hundredths, "{text}: {found:?}");
     }
+    // With every point twice, the second neighbor is as far as the first.
+    let all_twice = Points::from_rows(6, once.values().repeat(2));
+    assert_eq!(local("TwoNn()", &all_twice), Err(EstimateError::EquallyFar));
+    assert_eq!(local("Mom(neighbors: 20)", &all_twice).unwrap().duplicates, 3000);
     let same = Points::from_rows(6, once.row(0).repeat(100));
     for (text, _) in CONTRACT {
         let refused = local(text, &same).unwrap_err();

@@ -30,11 +30,14 @@ impl Tile<'_> {
         for (at, (products, squares)) in lanes {
             let pairs = products.iter().zip(squares);
             // Without a branch for each, for there is rarely one within the limit.
-            if !pairs.fold(false, |any, (product, square)| any | (product + square <= limit)) {
+            let any = pairs.fold(false, |any, (product, square)| any | (product + square <= limit));
+            if !any && limit.is_finite() {
                 continue;
             }
             for (lane, (product, square)) in products.iter().zip(squares).enumerate() {
-                let rough = product + square;
+                // Where nothing is ruled out, sums that overflow are nothing but small.
+                let sum = product + square;
+                let rough = if limit.is_finite() { sum } else { sum.max(f32::MIN) };
                 if rough <= limit {
                     show(rough, (self.first + at * LANES + lane) as u32);
                 }
