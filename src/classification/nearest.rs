@@ -6,7 +6,7 @@
 //! Checked against: tests/reference/classification.json (scikit-learn).
 
 use super::{ClassificationError, Labels};
-use crate::geometry::Neighbors;
+use crate::geometry::{Neighbors, nearest_among};
 use crate::numerics::Points;
 
 /// Returns the class of each of the points by its nearest training points.
@@ -16,7 +16,7 @@ pub(super) fn classes_of(
     labels: &Labels,
     neighbors: usize,
 ) -> Result<Vec<u16>, ClassificationError> {
-    Ok(vote(&Neighbors::among(train, points, neighbors)?, labels))
+    Ok(vote(&nearest_among(train, points, neighbors)?, neighbors, labels))
 }
 
 /// Returns the class of each training point by the others.
@@ -25,18 +25,18 @@ pub(super) fn classes_of_own(
     labels: &Labels,
     neighbors: usize,
 ) -> Result<Vec<u16>, ClassificationError> {
-    Ok(vote(&Neighbors::of(train, neighbors)?, labels))
+    Ok(vote(Neighbors::of(train, neighbors)?.links(), neighbors, labels))
 }
 
-fn vote(neighbors: &Neighbors, labels: &Labels) -> Vec<u16> {
-    let winner = |row: usize| {
+fn vote(links: &[(u32, f64)], neighbors: usize, labels: &Labels) -> Vec<u16> {
+    let winner = |nearest: &[(u32, f64)]| {
         let mut votes = vec![0_usize; labels.names.len()];
-        for (neighbor, _) in neighbors.row(row) {
+        for (neighbor, _) in nearest {
             votes[usize::from(labels.values[*neighbor as usize])] += 1;
         }
         let first = (0, 0);
         let counts = (0..).zip(votes);
         counts.fold(first, |best, next| if next.1 > best.1 { next } else { best }).0
     };
-    (0..neighbors.rows()).map(winner).collect()
+    links.chunks_exact(neighbors).map(winner).collect()
 }

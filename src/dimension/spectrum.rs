@@ -21,6 +21,9 @@ use crate::numerics::{Points, PrincipalAxes};
 pub struct Spectrum {
     /// Share of the total variance that the counted principal axes must hold.
     pub threshold: Fraction,
+    /// Further shares, counted as `dimension_99.9` and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Fraction>,
 }
 
 impl Spectrum {
@@ -38,7 +41,8 @@ mod tests {
     use crate::numerics::PcaError;
 
     fn estimate(points: &Points, threshold: f64) -> Result<Estimate, EstimateError> {
-        Spectrum { threshold: Fraction::new(threshold).unwrap() }.estimate(points)
+        let threshold = Fraction::new(threshold).unwrap();
+        Spectrum { threshold, also: Vec::new() }.estimate(points)
     }
 
     /// The corners of a box with sides 8 and 6, turned by the angle with cosine 0.6 and sine 0.8
@@ -63,8 +67,8 @@ mod tests {
         assert!((found.total_variance - 25.0).abs() < 1e-6);
         assert!((found.share - 0.64).abs() < 1e-6);
         // Counted by coordinates, the same box needs all four of them.
-        let threshold = Fraction::new(0.99).unwrap();
-        assert_eq!(Variance { threshold }.estimate(&points).unwrap().dimension, 4);
+        let by_coordinates: Variance = ron::from_str("(threshold: 0.99)").unwrap();
+        assert_eq!(by_coordinates.estimate(&points).unwrap().dimension, 4);
     }
 
     #[test]

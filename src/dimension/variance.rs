@@ -2,8 +2,8 @@
 //!
 //! Reference: the paper, section "Estimating the intrinsic dimension": the smallest k such that
 //! the first k coordinates explain at least tau of the total variance.
-//! Assumptions: coordinates are already ordered by the model; they are never sorted here, so a
-//! model that fails to order them is counted as needing more.
+//! Assumptions: coordinates are already ordered by the model; they are not sorted unless this is
+//! asked for, so a model that fails to order them is counted as needing more.
 //! Checked against: hand-computed cases below.
 
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,37 @@ use super::{Estimate, EstimateError};
 use crate::numerics::Points;
 use crate::numerics::units::Fraction;
 
-/// Settings of the variance count, for instance `Variance(threshold: 0.99)`.
+/// Settings of the variance count, for instance `Variance(threshold: 0.99)`, or
+/// `Variance(threshold: 0.99, also: [0.999], order: Sorted)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variance {
     /// Share of the total variance that the counted coordinates must hold.
     pub threshold: Fraction,
+    /// Further shares, counted as `dimension_99.9` and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Fraction>,
+    /// Which coordinates come first.
+    #[serde(default, skip_serializing_if = "CountOrder::is_default")]
+    pub order: CountOrder,
+}
+
+/// Which coordinates are counted first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CountOrder {
+    /// In the order that they have.
+    #[default]
+    Coordinates,
+    /// Those with the largest variance.
+    Sorted,
+}
+
+impl CountOrder {
+    /// Returns whether this is the order of coordinates.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Variance {
@@ -26,16 +51,19 @@ impl Variance {
         if points.rows() == 0 || points.width() == 0 {
             return Err(EstimateError::NoPoints);
         }
-        let variances = points.variances();
+        let mut variances = points.variances();
         if let Some(index) = variances.iter().position(|variance| !variance.is_finite()) {
             return Err(EstimateError::NonFinite { coordinate: index + 1 });
+        }
+        if self.order == CountOrder::Sorted {
+            variances.sort_unstable_by(|one, other| other.total_cmp(one));
         }
         leading(variances, self.threshold, points.rows())
     }
 }
 
 /// Counts the leading variances that hold at least the threshold's share of their sum.
-pub(super) fn leading(
+pub(crate) fn leading(
     variances: Vec<f64>,
     threshold: Fraction,
     points: usize,
@@ -69,9 +97,13 @@ mod tests {
         Points::new(2, deviations.len(), values).unwrap()
     }
 
-    fn count(deviations: &[f32], threshold: f64) -> Result<usize, EstimateError> {
+    fn counting(threshold: f64) -> Variance {
         let threshold = Fraction::new(threshold).unwrap();
-        Variance { threshold }.estimate(&points(deviations)).map(|estimate| estimate.dimension)
+        Variance { threshold, also: Vec::new(), order: CountOrder::Coordinates }
+    }
+
+    fn count(deviations: &[f32], threshold: f64) -> Result<usize, EstimateError> {
+        counting(threshold).estimate(&points(deviations)).map(|estimate| estimate.dimension)
     }
 
     #[test]
@@ -85,12 +117,21 @@ mod tests {
     #[test]
     fn coordinates_are_counted_in_their_order_not_by_size() {
         assert_eq!(count(&[0.0, 0.0, 5.0], 0.99), Ok(3));
+        let sorted = Variance { order: CountOrder::Sorted, ..counting(0.99) };
+        let estimate = sorted.estimate(&points(&[0.0, 0.0, 5.0])).unwrap();
+        assert_eq!((estimate.dimension, estimate.variances), (1, vec![25.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn defaults_are_not_written_so_that_results_of_before_are_found_again() {
+        let written = ron::to_string(&counting(0.99)).unwrap();
+        assert_eq!(written, "(threshold:0.99)");
+        assert_eq!(ron::from_str::<Variance>(&written).unwrap(), counting(0.99));
     }
 
     #[test]
     fn the_numbers_behind_the_count_are_returned() {
-        let threshold = Fraction::new(0.5).unwrap();
-        let estimate = Variance { threshold }.estimate(&points(&[4.0, 3.0])).unwrap();
+        let estimate = counting(0.5).estimate(&points(&[4.0, 3.0])).unwrap();
         assert_eq!(estimate.variances, [16.0, 9.0]);
         assert_eq!(estimate.total_variance, 25.0);
         assert_eq!(estimate.share, 0.64);
@@ -101,7 +142,6 @@ mod tests {
         assert_eq!(count(&[0.0, 0.0], 0.9), Err(EstimateError::NoVariance { points: 2 }));
         assert_eq!(count(&[1.0, f32::NAN], 0.9), Err(EstimateError::NonFinite { coordinate: 2 }));
         let none = Points::new(0, 3, Vec::new()).unwrap();
-        let threshold = Fraction::new(0.9).unwrap();
-        assert_eq!(Variance { threshold }.estimate(&none), Err(EstimateError::NoPoints));
+        assert_eq!(counting(0.9).estimate(&none), Err(EstimateError::NoPoints));
     }
 }

@@ -207,6 +207,7 @@ impl<'a> Resolver<'a> {
                 labels: stages[member].labels.clone(),
                 kind: made[member].clone(),
                 values: stages[member].stage.as_stage().values(),
+                row_length: stages[member].stage.as_stage().row_length(),
             };
             let producers: Vec<Vec<_>> = inputs[index]
                 .iter()

@@ -171,6 +171,8 @@ pub struct Producer {
     pub kind: String,
     /// The names of the values in its record, if they are known.
     pub values: Option<Vec<String>>,
+    /// How many entries each row of its artifact has, if that is known.
+    pub row_length: Option<usize>,
 }
 
 /// A mistake that only a stage can see, such as two fields that don't fit each other.
@@ -225,6 +227,12 @@ pub trait Stage {
 
     /// Returns the names of the values in the stage's record, if they are known beforehand.
     fn values(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Returns how many entries each row of the stage's artifact has, where its readers need to know
+    /// beforehand.
+    fn row_length(&self) -> Option<usize> {
         None
     }
 

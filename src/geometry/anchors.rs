@@ -138,7 +138,7 @@ fn nearest_anchors(
         let broken = blocks.map_init(Room::default, |room, (block, found)| {
             let first = done + block * BLOCK;
             let rows: Vec<usize> = (first..first + found.len()).collect();
-            let broken = search.nearest(&points.coordinates(&rows), None, 1, room, found);
+            let broken = search.nearest(&points.coordinates(&rows), |_| None, 1, room, found);
             broken.map(|row| first + row)
         });
         if let Some(row) = broken.flatten().min() {

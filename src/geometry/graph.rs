@@ -121,7 +121,7 @@ fn closest_pair(left: &Points, right: &Search<'_>) -> (u32, u32, f64) {
         |room, (block, found)| {
             let start = block * BLOCK * left.width();
             let queries = &left.values()[start..start + found.len() * left.width()];
-            right.nearest(queries, None, 1, room, found);
+            right.nearest(queries, |_| None, 1, room, found);
         },
     );
     let pairs = nearest.iter().zip(0..).map(|(&(to, length), from)| (from, to, length));

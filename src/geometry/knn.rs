@@ -1,19 +1,27 @@
-//! The nearest neighbors of every point among the others, or among other points.
+//! The nearest neighbors of points among all the others, or among other points.
 //!
-//! What: each point is a query to the exact search of search.rs. A point of the set itself is left
-//! out of its own neighbors.
+//! What: each point, or each of some chosen ones, is a query to the exact search of search.rs. A
+//! point of the set itself is left out of its own neighbors.
 //! Assumptions: finite coordinates. Ties are broken by the lower index.
 //! Checked against: a plain double-precision scan (tests below) and scikit-learn (reference.rs).
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
-use super::GeometryError;
 use super::search::{BLOCK, Room, Search};
-use crate::numerics::Points;
+use super::{GeometryError, euclidean};
+use crate::numerics::rng::permutation;
+use crate::numerics::{Points, Seed};
 
-/// The nearest neighbors of every point, nearest first; no point is its own neighbor.
+/// Queries between two progress reports.
+const REPORT: usize = 8 * BLOCK;
+
+/// The nearest neighbors of points, nearest first; no point is its own neighbor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors {
+    /// Number of points among which neighbors were searched.
+    points: usize,
+    /// The points whose neighbors these are, in ascending order.
+    asked: Vec<u32>,
     count: usize,
     links: Vec<(u32, f64)>,
 }
@@ -21,25 +29,30 @@ pub struct Neighbors {
 impl Neighbors {
     /// Finds the `count` nearest neighbors of each of the points.
     pub fn of(points: &Points, count: usize) -> Result<Self, GeometryError> {
-        Self::find(points, points, count, Some)
+        let everyone = (0..points.rows()).map(|row| row as u32).collect();
+        Self::of_some(points, everyone, count, &mut |_, _| ())
     }
 
-    /// Finds the `count` points that are nearest to each of the queries.
-    pub fn among(points: &Points, queries: &Points, count: usize) -> Result<Self, GeometryError> {
-        Self::find(points, queries, count, |_| None)
-    }
-
-    /// Finds neighbors; `own` tells at which point a row of the queries is found itself.
-    fn find(
-        points: &Points,
-        queries: &Points,
-        count: usize,
-        own: fn(usize) -> Option<usize>,
-    ) -> Result<Self, GeometryError> {
-        let (rows, width) = (points.rows(), points.width());
-        if queries.width() != width {
-            return Err(GeometryError::OtherWidth { expected: width, found: queries.width() });
+    /// Chooses points to ask for their neighbors, at random.
+    pub fn choose(points: &Points, queries: usize, seed: Seed) -> Result<Vec<u32>, GeometryError> {
+        let points = points.rows();
+        if queries > points {
+            return Err(GeometryError::TooManyQueries { queries, points });
         }
+        let mut chosen = permutation(points, &mut seed.stream("queries"));
+        chosen.truncate(queries);
+        chosen.sort_unstable();
+        Ok(chosen.into_iter().map(|row| row as u32).collect())
+    }
+
+    /// Finds the `count` nearest neighbors of some of the points among all of them.
+    pub fn of_some(
+        points: &Points,
+        asked: Vec<u32>,
+        count: usize,
+        on_progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, GeometryError> {
+        let rows = points.rows();
         if rows <= count {
             return Err(GeometryError::TooFewPoints { neighbors: count, points: rows });
         }
@@ -50,28 +63,121 @@ impl Neighbors {
         if let Some(row) = search.first_not_finite() {
             return Err(GeometryError::NonFinite { row });
         }
-        let mut links = vec![(0, 0.0); queries.rows() * count];
-        let blocks = links.par_chunks_mut(BLOCK * count.max(1)).enumerate();
-        let broken = blocks.map_init(Room::default, |room, (block, links)| {
-            let first = block * BLOCK;
-            let last = queries.rows().min(first + BLOCK);
-            let block = &queries.values()[first * width..last * width];
-            search.nearest(block, own(first), count, room, links).map(|row| first + row)
-        });
-        match broken.flatten().min() {
-            Some(row) => Err(GeometryError::NonFinite { row }),
-            None => Ok(Self { count, links }),
+        let mut links = vec![(0, 0.0); asked.len() * count];
+        for (part, links) in links.chunks_mut(REPORT * count.max(1)).enumerate() {
+            let blocks = links.par_chunks_mut(BLOCK * count.max(1)).enumerate();
+            blocks.for_each_init(Room::default, |room, (block, links)| {
+                let first = part * REPORT + block * BLOCK;
+                let asked = &asked[first..first + links.len() / count.max(1)];
+                let queries: Vec<f32> =
+                    asked.iter().flat_map(|&row| points.row(row as usize)).copied().collect();
+                let own = |index: usize| Some(asked[index] as usize);
+                search.nearest(&queries, own, count, room, links);
+            });
+            on_progress(asked.len().min((part + 1) * REPORT) as u64, asked.len() as u64);
+        }
+        Ok(Self { points: rows, asked, count, links })
+    }
+
+    /// Puts stored neighbors together again.
+    pub fn from_parts(
+        points: usize,
+        asked: Vec<u32>,
+        count: usize,
+        links: Vec<(u32, f64)>,
+    ) -> Result<Self, GeometryError> {
+        let known = |row: u32| (row as usize) < points;
+        let complete = asked.len().checked_mul(count) == Some(links.len());
+        if complete && asked.iter().copied().all(known) && links.iter().all(|&(row, _)| known(row))
+        {
+            Ok(Self { points, asked, count, links })
+        } else {
+            Err(GeometryError::BrokenNeighbors { queries: asked.len(), points })
         }
     }
 
-    /// Returns the number of points.
+    /// Checks that these are neighbors among the given points.
+    pub fn check(&self, points: &Points) -> Result<(), GeometryError> {
+        // The nearest of each point, measured again, has to the last bit the distance it had.
+        let fits = |(at, &row): (usize, &u32)| {
+            self.row(at).first().is_none_or(|&(other, distance)| {
+                let again = euclidean(points.row(row as usize), points.row(other as usize));
+                again.to_bits() == distance.to_bits()
+            })
+        };
+        if self.points == points.rows() && self.asked.iter().enumerate().all(fits) {
+            Ok(())
+        } else {
+            Err(GeometryError::OtherPoints { neighbors: self.points, points: points.rows() })
+        }
+    }
+
+    /// Returns the number of points among which neighbors were searched.
+    pub const fn points(&self) -> usize {
+        self.points
+    }
+
+    /// Returns the points whose neighbors these are, in ascending order.
+    pub fn asked(&self) -> &[u32] {
+        &self.asked
+    }
+
+    /// Returns the number of neighbors of each point.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the number of points whose neighbors these are.
     pub fn rows(&self) -> usize {
-        self.links.len().checked_div(self.count).unwrap_or(0)
+        self.asked.len()
+    }
+
+    /// Returns the neighbors of all points, `count` for each, nearest first.
+    pub fn links(&self) -> &[(u32, f64)] {
+        &self.links
     }
 
     /// Returns the neighbors of one point with their Euclidean distances, nearest first.
     pub fn row(&self, index: usize) -> &[(u32, f64)] {
         &self.links[index * self.count..(index + 1) * self.count]
+    }
+
+    /// Returns all neighbors, those of one point after those of the other.
+    pub fn links(&self) -> &[(u32, f64)] {
+        &self.links
+    }
+}
+
+/// Finds the `count` points that are nearest to each of the queries, one query after the other.
+///
+/// A query that is a point of the set finds itself.
+pub fn nearest_among(
+    points: &Points,
+    queries: &Points,
+    count: usize,
+) -> Result<Vec<(u32, f64)>, GeometryError> {
+    let width = points.width();
+    if queries.width() != width {
+        return Err(GeometryError::OtherWidth { expected: width, found: queries.width() });
+    }
+    if points.rows() < count {
+        return Err(GeometryError::TooFewPoints { neighbors: count, points: points.rows() });
+    }
+    let search = Search::over(points);
+    if let Some(row) = search.first_not_finite() {
+        return Err(GeometryError::NonFinite { row });
+    }
+    let mut links = vec![(0, 0.0); queries.rows() * count];
+    let blocks = links.par_chunks_mut(BLOCK * count.max(1)).enumerate();
+    let broken = blocks.map_init(Room::default, |room, (block, links)| {
+        let first = block * BLOCK;
+        let last = queries.rows().min(first + BLOCK);
+        let block = &queries.values()[first * width..last * width];
+        search.nearest(block, |_| None, count, room, links).map(|row| first + row)
+    });
+    match broken.flatten().min() {
+        Some(row) => Err(GeometryError::NonFinite { row }),
+        None => Ok(links),
     }
 }
 
@@ -80,8 +186,8 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
+    use crate::geometry::sketch::tests::wavy;
     use crate::geometry::squared_distance;
-    use crate::numerics::Seed;
 
     fn plain_scan(points: &Points, count: usize) -> Vec<Vec<(u32, f64)>> {
         (0..points.rows())
@@ -124,10 +230,9 @@ mod tests {
     #[test]
     fn other_points_are_searched_whether_or_not_they_are_in_the_set() {
         let points = Points::new(4, 1, vec![0.0, 1.0, 3.0, 7.0]).unwrap();
-        let found = Neighbors::among(&points, &Points::from_rows(1, vec![6.0, 1.0]), 2).unwrap();
-        assert_eq!((found.rows(), found.row(0)), (2, [(3, 1.0), (2, 3.0)].as_slice()));
-        assert_eq!(found.row(1), [(1, 0.0), (0, 1.0)]);
-        let refused = |queries| Neighbors::among(&points, &queries, 2).unwrap_err().to_string();
+        let found = nearest_among(&points, &Points::from_rows(1, vec![6.0, 1.0]), 2).unwrap();
+        assert_eq!(found, [(3, 1.0), (2, 3.0), (1, 0.0), (0, 1.0)]);
+        let refused = |queries| nearest_among(&points, &queries, 2).unwrap_err().to_string();
         assert_eq!(
             refused(Points::from_rows(2, vec![0.0; 4])),
             "points of 2 coordinates can't be compared with points of 1"
@@ -167,6 +272,60 @@ mod tests {
             points.values_mut().iter_mut().for_each(|value| *value *= scale);
             assert_matches_plain_scan(&points, 4);
         }
+    }
+
+    #[test]
+    fn long_points_compared_by_their_stand_ins_get_the_neighbors_of_a_plain_scan() {
+        let points = wavy(5000, 80);
+        let asked = Neighbors::choose(&points, 40, Seed(0)).unwrap();
+        let found = Neighbors::of_some(&points, asked.clone(), 9, &mut |_, _| ()).unwrap();
+        for (at, &row) in asked.iter().enumerate() {
+            let mut all: Vec<(u32, f64)> = (0..5000)
+                .filter(|&other| other != row)
+                .map(|other| {
+                    (other, euclidean(points.row(row as usize), points.row(other as usize)))
+                })
+                .collect();
+            all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+            assert_eq!(found.row(at), &all[..9], "row {row}");
+        }
+    }
+
+    #[test]
+    fn chosen_points_have_the_neighbors_that_they_have_among_all() {
+        let points = random_points(700, 5, 0.0);
+        let all = Neighbors::of(&points, 4).unwrap();
+        let asked = Neighbors::choose(&points, 300, Seed(1)).unwrap();
+        let some = Neighbors::of_some(&points, asked.clone(), 4, &mut |_, _| ()).unwrap();
+        assert!(asked.is_sorted_by(|one, next| one < next));
+        assert_ne!(asked, Neighbors::choose(&points, 300, Seed(2)).unwrap());
+        for (at, &row) in asked.iter().enumerate() {
+            assert_eq!(some.row(at), all.row(row as usize));
+        }
+        let error = Neighbors::choose(&points, 701, Seed(1)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "701 queries can't be chosen from 700 points: lower `queries`, or leave it out"
+        );
+    }
+
+    #[test]
+    fn neighbors_of_other_points_are_noticed() {
+        let points = random_points(50, 3, 0.0);
+        let found = Neighbors::of(&points, 2).unwrap();
+        assert_eq!(found.check(&points), Ok(()));
+        let mut moved = points.clone();
+        moved.values_mut()[30] += 1e-3;
+        assert_eq!(
+            found.check(&moved),
+            Err(GeometryError::OtherPoints { neighbors: 50, points: 50 })
+        );
+        let parts = |points, links: &[_]| {
+            Neighbors::from_parts(points, found.asked().to_vec(), 2, links.to_vec())
+        };
+        assert_eq!(parts(50, found.links()).as_ref(), Ok(&found));
+        assert!(parts(49, found.links()).is_err());
+        assert!(parts(50, &found.links()[1..]).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod distances;
+mod front;
 mod geodesic;
 mod graph;
 mod knn;
@@ -12,6 +13,8 @@ mod memory;
 #[cfg(test)]
 mod reference;
 mod search;
+mod sketch;
+mod within;
 
 use std::borrow::Cow;
 
@@ -21,7 +24,8 @@ pub use self::anchors::{AnchorLink, Anchors};
 pub use self::distances::{Distances, Links};
 pub use self::geodesic::{GeodesicSpec, Rescale};
 pub use self::graph::Graph;
-pub use self::knn::Neighbors;
+pub use self::knn::{Neighbors, nearest_among};
+pub use self::within::counts_within;
 use crate::numerics::Points;
 
 /// Where points come from: a few at a time, so that not all need be in memory as floats.
@@ -79,6 +83,35 @@ pub enum GeometryError {
     /// There are more points than an index can name.
     #[error("at most {} points are supported, found {points}", u32::MAX)]
     TooManyPoints {
+        /// Points given.
+        points: usize,
+    },
+    /// More points are to be asked for their neighbors than there are.
+    #[error(
+        "{queries} queries can't be chosen from {points} points: lower `queries`, or leave it out"
+    )]
+    TooManyQueries {
+        /// Points to be asked.
+        queries: usize,
+        /// Points given.
+        points: usize,
+    },
+    /// A stored list of neighbors does not fit together.
+    #[error("the neighbors of {queries} points among {points} don't fit together")]
+    BrokenNeighbors {
+        /// Points asked.
+        queries: usize,
+        /// Points in the set.
+        points: usize,
+    },
+    /// Neighbors were searched among other points.
+    #[error(
+        "these are neighbors of other points ({neighbors} of them, here are {points}): search them \
+         with a `Neighbors` stage on the same `data`"
+    )]
+    OtherPoints {
+        /// Points among which neighbors were searched.
+        neighbors: usize,
         /// Points given.
         points: usize,
     },

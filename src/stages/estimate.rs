@@ -3,24 +3,46 @@
 //! `Variance` counts the leading coordinates that hold a share of the variance, in their own order:
 //! it is for codes that a model has ordered. `Spectrum` counts principal axes instead, whatever the
 //! order of the coordinates: it is for all other codes, and for images and vectors as they are.
+//! `also` counts at further shares: `also: [0.999]` gives the value `dimension_99.9`.
+//!
+//! The others look at neighbors, need no order and no model: `Mle`, `TwoNn`, `LocalPca`,
+//! `CorrelationDimension` and `Mom`. Several of them can share the neighbors of one stage.
 //!
 //! ```ron
 //! "dimension-{seed}": Estimate(points: "codes-{seed}", estimator: Variance(threshold: 0.99)),
 //! "rank-{seed}": Estimate(points: "codes-{seed}", estimator: Spectrum(threshold: 0.99)),
-//! "linear-dimension": Estimate(points: "train-images", estimator: Spectrum(threshold: 0.99))
+//! "linear-dimension": Estimate(
+//!     points: "train-images", estimator: Spectrum(threshold: 0.99, also: [0.95, 0.999]),
+//! ),
+//! "images-mle": Estimate(
+//!     points: "train-images", neighbors: "train-neighbors",
+//!     estimator: Mle(neighbors: 20, form: Pope),
+//! ),
+//! "images-two": Estimate(points: "train-images", estimator: TwoNn(discard: 0.1)),
+//! "images-axes": Estimate(
+//!     points: "train-images", estimator: LocalPca(neighbors: 50, rule: FukunagaOlsen()),
+//! )
 //! ```
+//!
+//! Values of a count: `dimension`, `share`, `total_variance`, `variances`, and one for each share of
+//! `also`. Of all others: `dimension`, `spread` (its standard error, as if points were independent),
+//! `points_used`, and `duplicates` (neighbors left out because they coincide with their point).
 
 use serde::{Deserialize, Serialize};
 
 use super::samples::Sort;
-use crate::dimension::{self, EstimatorSpec};
+use crate::dimension::{EstimatorSpec, Finding, LocalEstimate, count_name};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
+use crate::geometry::Neighbors;
 use crate::numerics::Points;
+use crate::numerics::units::Fraction;
 use crate::report::{RecordValue, Values};
 
-/// Names of the values in the record.
-const VALUES: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
+/// Names of the values of a count.
+const COUNT: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
+/// Names of the values of a dimension found by looking at neighbors.
+const LOCAL: [&str; 4] = ["dimension", "spread", "points_used", "duplicates"];
 
 /// Settings of an estimation stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +50,9 @@ const VALUES: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
 pub struct Estimate {
     /// The points.
     pub points: StageRef<Points>,
+    /// A stage that has found their neighbors already; they are searched here if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbors: Option<StageRef<Neighbors>>,
     /// How their dimension is estimated.
     pub estimator: EstimatorSpec,
 }
@@ -38,7 +63,8 @@ impl Stage for Estimate {
     }
 
     fn inputs(&self) -> Vec<Input> {
-        vec![self.points.input("points")]
+        let neighbors = self.neighbors.iter().map(|neighbors| neighbors.input("neighbors"));
+        [self.points.input("points")].into_iter().chain(neighbors).collect()
     }
 
     fn output(&self, _inputs: &[Vec<String>]) -> String {
@@ -46,69 +72,122 @@ impl Stage for Estimate {
     }
 
     fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
-        let kinds = inputs.iter().flatten().map(|producer| producer.kind.as_str());
-        let samples = kinds.into_iter().any(|kind| Sort::of_kind(kind).is_some());
-        if !samples || !self.estimator.needs_order() {
-            return Vec::new();
-        }
-        vec![Problem {
-            field: "estimator",
-            message: "`Variance` counts coordinates in their order, which only codes have"
-                .to_owned(),
-            help: Some(
+        let problem = |field, message: String, help: &str| Problem {
+            field,
+            message,
+            help: Some(help.to_owned()),
+        };
+        let mut found = Vec::new();
+        let points = inputs.first().into_iter().flatten();
+        let are_samples = points.clone().any(|made| Sort::of_kind(&made.kind).is_some());
+        if are_samples && self.estimator.needs_order() {
+            found.push(problem(
+                "estimator",
+                "`Variance` counts coordinates in their order, which only codes have".to_owned(),
                 "estimate the codes of an `Encode` stage, or count principal axes: \
-                 `Spectrum(threshold: 0.99)`"
-                    .to_owned(),
-            ),
-        }]
+                 `Spectrum(threshold: 0.99)`",
+            ));
+        }
+        if let Some(message) = self.estimator.problem() {
+            found.push(problem("estimator", message, "see `pcae-run explain Estimate`"));
+        }
+        let lengths = inputs.get(1).into_iter().flatten().filter_map(|made| made.row_length);
+        match (self.neighbors.is_some(), self.estimator.neighbors()) {
+            (true, None) => found.push(problem(
+                "neighbors",
+                "this estimator does not look at neighbors".to_owned(),
+                "delete this line",
+            )),
+            (true, Some(needed)) => {
+                found.extend(lengths.filter(|found| *found < needed).map(|found| {
+                    let message = format!(
+                        "{needed} neighbors of each point are needed, but this stage finds {found}"
+                    );
+                    problem("neighbors", message, "raise its `count`")
+                }))
+            }
+            (false, _) => {}
+        }
+        found
     }
 
     fn values(&self) -> Option<Vec<String>> {
-        Some(VALUES.map(str::to_owned).into())
+        let names = if self.estimator.is_count() { COUNT } else { LOCAL };
+        let further = self.estimator.also().iter().copied().map(count_name);
+        Some(names.map(str::to_owned).into_iter().chain(further).collect())
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let points = context.load(&self.points)?;
-        let estimate = self.estimator.estimate(&points)?;
+        let neighbors = self.neighbors.as_ref().map(|stage| context.load(stage)).transpose()?;
+        let found = self.estimator.estimate(&points, neighbors.as_ref())?;
         context.log(&format!("{} points with {} coordinates", points.rows(), points.width()));
-        context.log(&format!(
-            "dimension {}, which holds {:.4} of the total variance {:.6}",
-            estimate.dimension, estimate.share, estimate.total_variance
-        ));
-        context.store(&record(estimate))
+        match &found {
+            Finding::Count(count, _) => context.log(&format!(
+                "dimension {}, which holds {:.4} of the total variance {:.6}",
+                count.dimension, count.share, count.total_variance
+            )),
+            Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }) => context
+                .log(&format!(
+                    "dimension {dimension:.4} with a standard error of {spread:.4} from \
+                     {points_used} points; {duplicates} neighbors left out as copies"
+                )),
+        }
+        context.store(&record(found, self.estimator.also()))
     }
 }
 
 /// Lists the numbers of an estimate under their names.
-fn record(estimate: dimension::Estimate) -> Values {
-    let values = [
-        RecordValue::Number(estimate.dimension as f64),
-        RecordValue::Number(estimate.share),
-        RecordValue::Number(estimate.total_variance),
-        RecordValue::List(estimate.variances),
-    ];
-    VALUES.into_iter().map(str::to_owned).zip(values).collect()
+fn record(found: Finding, also: &[Fraction]) -> Values {
+    let count = |number: usize| RecordValue::Number(number as f64);
+    let (names, values, further) = match found {
+        Finding::Count(estimate, further) => {
+            let values = [
+                count(estimate.dimension),
+                RecordValue::Number(estimate.share),
+                RecordValue::Number(estimate.total_variance),
+                RecordValue::List(estimate.variances),
+            ];
+            (COUNT, values, further)
+        }
+        Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }) => {
+            let numbers = [dimension, spread].map(RecordValue::Number);
+            let [dimension, spread] = numbers;
+            (LOCAL, [dimension, spread, count(points_used), count(duplicates)], Vec::new())
+        }
+    };
+    let further = also.iter().copied().map(count_name).zip(further.into_iter().map(count));
+    names.into_iter().map(str::to_owned).zip(values).chain(further).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dimension;
     use crate::stages::records::tests::told;
+
+    fn made(kind: &str, row_length: Option<usize>) -> Vec<Producer> {
+        vec![Producer { kind: kind.to_owned(), labels: [].into(), values: None, row_length }]
+    }
+
+    fn stage(settings: &str) -> Estimate {
+        ron::from_str(&format!(r#"(points: "x", {settings})"#)).unwrap()
+    }
 
     #[test]
     fn samples_have_no_order_to_count_by_but_they_have_principal_axes() {
         let problems = |estimator: &str, kind: &str| {
-            let text = format!(r#"(points: "x", estimator: {estimator}((threshold: 0.99)))"#);
-            let stage: Estimate = ron::from_str(&text).unwrap();
-            let kind = kind.to_owned();
-            told(&stage.problems(&[vec![Producer { kind, labels: [].into(), values: None }]]))
+            told(&stage(&format!("estimator: {estimator}")).problems(&[made(kind, None)]))
         };
-        assert!(problems("Variance", "points").is_empty());
+        assert!(problems("Variance((threshold: 0.99))", "points").is_empty());
         for kind in ["points", "train-images", "vectors"] {
-            assert!(problems("Spectrum", kind).is_empty(), "{kind}");
+            assert!(problems("Spectrum((threshold: 0.99))", kind).is_empty(), "{kind}");
+            assert!(problems("Mle((neighbors: 20))", kind).is_empty(), "{kind}");
+            let sorted = "Variance((threshold: 0.99, order: Sorted))";
+            assert!(problems(sorted, kind).is_empty(), "{kind}");
         }
         assert_eq!(
-            problems("Variance", "test-images"),
+            problems("Variance((threshold: 0.99))", "test-images"),
             ["estimator: `Variance` counts coordinates in their order, which only codes have \
               (estimate the codes of an `Encode` stage, or count principal axes: \
               `Spectrum(threshold: 0.99)`)"]
@@ -116,19 +195,57 @@ mod tests {
     }
 
     #[test]
+    fn neighbors_that_are_too_few_or_not_looked_at_are_told_before_they_are_searched() {
+        let problems = |estimator: &str| {
+            let stage = stage(&format!(r#"neighbors: Some("near"), estimator: {estimator}"#));
+            assert_eq!(stage.inputs().len(), 2);
+            told(&stage.problems(&[made("train-images", None), made("neighbors", Some(10))]))
+        };
+        assert!(problems("Mle((neighbors: 10))").is_empty());
+        assert!(problems("TwoNn(())").is_empty());
+        assert_eq!(
+            problems("Mle((neighbors: 20))"),
+            ["neighbors: 20 neighbors of each point are needed, but this stage finds 10 \
+              (raise its `count`)"]
+        );
+        assert_eq!(
+            problems("Spectrum((threshold: 0.99))"),
+            ["neighbors: this estimator does not look at neighbors (delete this line)"]
+        );
+    }
+
+    #[test]
     fn every_number_stands_under_its_own_name() {
+        let expected = |values: &[(&str, RecordValue)]| -> Values {
+            values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+        };
+        let counting = stage("estimator: Spectrum((threshold: 0.7, also: [0.999]))");
         let estimate = dimension::Estimate {
             dimension: 1,
             variances: vec![3.0, 1.0],
             total_variance: 4.0,
             share: 0.75,
         };
-        let expected = [
+        let found = record(Finding::Count(estimate, vec![2]), counting.estimator.also());
+        let numbers = expected(&[
             ("dimension", RecordValue::Number(1.0)),
             ("share", RecordValue::Number(0.75)),
             ("total_variance", RecordValue::Number(4.0)),
             ("variances", RecordValue::List(vec![3.0, 1.0])),
-        ];
-        assert_eq!(record(estimate), expected.map(|(name, value)| (name.to_owned(), value)).into());
+            ("dimension_99.9", RecordValue::Number(2.0)),
+        ]);
+        assert_eq!(found, numbers);
+        assert_eq!(counting.values().unwrap().len(), numbers.len());
+        assert!(counting.values().unwrap().iter().all(|name| numbers.contains_key(name)));
+        let local = LocalEstimate { dimension: 2.5, spread: 0.5, points_used: 7, duplicates: 3 };
+        let numbers = expected(&[
+            ("dimension", RecordValue::Number(2.5)),
+            ("spread", RecordValue::Number(0.5)),
+            ("points_used", RecordValue::Number(7.0)),
+            ("duplicates", RecordValue::Number(3.0)),
+        ]);
+        assert_eq!(record(Finding::Local(local), &[]), numbers);
+        let looking = stage("estimator: Mom((neighbors: 20))");
+        assert!(looking.values().unwrap().iter().all(|name| numbers.contains_key(name)));
     }
 }

@@ -14,6 +14,7 @@ mod estimate;
 mod figure;
 mod geodesic;
 mod interpolate;
+mod neighbors;
 mod preprocess;
 mod records;
 mod runtime;
@@ -41,6 +42,7 @@ pub use estimate::Estimate;
 pub use figure::Figure;
 pub use geodesic::Geodesic;
 pub use interpolate::Interpolate;
+pub use neighbors::Neighbors;
 pub use preprocess::Preprocess;
 pub use runtime::Runtime;
 pub use score::{MetricSpec, Score};
@@ -69,6 +71,8 @@ pub enum AnyStage {
     Geodesic(Geodesic),
     /// Decodes codes between codes.
     Interpolate(Interpolate),
+    /// Finds the nearest neighbors of points.
+    Neighbors(Neighbors),
     /// Chooses, splits and changes samples.
     Preprocess(Preprocess),
     /// Tells how long a training took.
@@ -94,6 +98,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Figure", include_str!("figure.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
     ("Interpolate", include_str!("interpolate.rs")),
+    ("Neighbors", include_str!("neighbors.rs")),
     ("Preprocess", include_str!("preprocess.rs")),
     ("Runtime", include_str!("runtime.rs")),
     ("Score", include_str!("score.rs")),
@@ -125,8 +130,14 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../data/shapes3d/mod.rs"),
     include_str!("../data/steps.rs"),
     include_str!("../data/tables/mod.rs"),
+    include_str!("../dimension/correlation.rs"),
+    include_str!("../dimension/local_pca.rs"),
+    include_str!("../dimension/mle.rs"),
     include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/moments.rs"),
+    include_str!("../dimension/pca_rules.rs"),
     include_str!("../dimension/spectrum.rs"),
+    include_str!("../dimension/two_nn.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
     include_str!("../geometry/anchors.rs"),
@@ -172,6 +183,7 @@ impl StageSet for AnyStage {
             Self::Figure(stage) => stage,
             Self::Geodesic(stage) => stage,
             Self::Interpolate(stage) => stage,
+            Self::Neighbors(stage) => stage,
             Self::Preprocess(stage) => stage,
             Self::Runtime(stage) => stage,
             Self::Score(stage) => stage,

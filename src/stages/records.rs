@@ -233,7 +233,8 @@ pub(super) mod tests {
     pub(in crate::stages) fn made(labels: &[(&str, &str)], values: Option<&[&str]>) -> Producer {
         let owned = |(axis, label): &(&str, &str)| ((*axis).to_owned(), (*label).to_owned());
         let (kind, values) = ("record".to_owned(), values.map(names));
-        Producer { labels: labels.iter().map(owned).collect(), kind, values }
+        let labels = labels.iter().map(owned).collect();
+        Producer { labels, kind, values, row_length: None }
     }
 
     /// Two models with two seeds each.

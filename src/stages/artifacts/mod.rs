@@ -8,6 +8,7 @@ mod figure;
 mod history;
 mod images;
 mod model;
+mod neighbors;
 mod points;
 mod record;
 mod table;
@@ -23,7 +24,7 @@ pub(super) use vectors::{open_samples, vectors_kind, write_vectors};
 use crate::classification::ImageClassifier;
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};
 use crate::engine::context::StageError;
-use crate::geometry::Distances;
+use crate::geometry::{Distances, Neighbors};
 use crate::numerics::Points;
 use crate::report::Values;
 use crate::training::TrainedModel;
@@ -36,6 +37,7 @@ pub(super) fn required_files(kind: &str) -> Option<&'static [&'static str]> {
         "record" => Some(&["record.json"]),
         "points" => Some(&["points.npy"]),
         "distances" => Some(&["about.json", "distances.npy"]),
+        "neighbors" => Some(&["asked.npy", "distances.npy", "indices.npy", "about.json"]),
         "model" => Some(&["model.json", "weights.safetensors"]),
         "classifier" => Some(&["classifier.json", "weights.safetensors"]),
         kind if AnyImages::KINDS.contains(&kind) => {
@@ -60,6 +62,7 @@ pub(super) fn check(
         "record" => Values::read(&reader).map(drop),
         "points" => Points::read(&reader).map(drop),
         "distances" => Distances::read(&reader).map(drop),
+        "neighbors" => Neighbors::read(&reader).map(drop),
         "model" => TrainedModel::read(&reader).map(drop),
         "classifier" => ImageClassifier::read(&reader).map(drop),
         kind if AnySamples::KINDS.contains(&kind) => AnySamples::read(&reader).map(drop),

@@ -1,0 +1,67 @@
+//! Principal axes of all points, or of the neighborhood of each: how many have variance.
+//!
+//! What: a rule (pca_rules.rs) counts axes of the spectrum of all points at once, or of each
+//! neighborhood, of which the mean is taken. A neighborhood is the neighbors without the point.
+//! Reference: Fukunaga and Olsen 1971; Fan et al. 2010; Cangelosi and Goriely 2007.
+//! Assumptions: neighborhoods are flat, and have more points than the dimension sought.
+//! Checked against: scikit-dimension 0.5.0, `lPCA` (tests/reference/estimators.py).
+
+use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
+
+use super::neighborhoods::Neighborhoods;
+use super::pca_rules::PcaRule;
+use super::{EstimateError, LocalEstimate, mean_and_error};
+use crate::numerics::{PcaError, Points, PrincipalAxes};
+
+/// Settings of a count of principal axes, for instance
+/// `LocalPca(neighbors: 50, rule: FukunagaOlsen())`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalPca {
+    /// Neighbors of each point, or all points at once if left out.
+    #[serde(default)]
+    pub neighbors: Option<usize>,
+    /// Which axes count.
+    pub rule: PcaRule,
+}
+
+impl LocalPca {
+    /// Counts axes in the spectrum of all points. There is no spread, so it is 0.
+    pub(super) fn of_all(&self, points: &Points) -> Result<LocalEstimate, EstimateError> {
+        let rows = points.rows();
+        let spectrum = spectrum(points)?;
+        let count = self.rule.count(&spectrum).ok_or(EstimateError::NoVariance { points: rows })?;
+        Ok(LocalEstimate { dimension: count, spread: 0.0, points_used: rows, duplicates: 0 })
+    }
+
+    /// Counts axes around each point. The spread is the standard error of the mean, as if
+    /// neighborhoods were independent.
+    pub(super) fn of_each(
+        &self,
+        points: &Points,
+        near: &Neighborhoods,
+    ) -> Result<LocalEstimate, EstimateError> {
+        let rows: Vec<&[(u32, f64)]> = near.iter().collect();
+        let own = |row: &&[(u32, f64)]| -> Result<Option<f64>, PcaError> {
+            let members = row.iter().flat_map(|&(index, _)| points.row(index as usize));
+            let members = Points::from_rows(points.width(), members.copied().collect());
+            Ok(self.rule.count(&spectrum(&members)?))
+        };
+        let mut found = Vec::with_capacity(rows.len());
+        rows.par_iter().map(own).collect_into_vec(&mut found);
+        // Neighbors that all coincide have no axes.
+        let found: Vec<Option<f64>> = found.into_iter().collect::<Result<_, _>>()?;
+        let found: Vec<f64> = found.into_iter().flatten().collect();
+        let nothing = EstimateError::NoVariance { points: points.rows() };
+        let (dimension, spread) = mean_and_error(&found).ok_or(nothing)?;
+        let points_used = found.len();
+        Ok(LocalEstimate { dimension, spread, points_used, duplicates: near.duplicates() })
+    }
+}
+
+/// Returns the variances along the axes, largest first: as many as points or coordinates.
+fn spectrum(points: &Points) -> Result<Vec<f64>, PcaError> {
+    let axes = PrincipalAxes::of_points(points, 0)?;
+    Ok(axes.eigenvalues()[..points.rows().min(points.width())].to_vec())
+}

@@ -1,0 +1,79 @@
+//! Two nearest neighbors: how much farther the second one is than the first.
+//!
+//! What: the ratios of the two distances follow a Pareto law whose exponent is the dimension. It is
+//! the slope of a line through the origin, of -log(1 - F) over log(ratio), or the likeliest exponent.
+//! The largest ratios are discarded.
+//! Reference: Facco, d'Errico, Rodriguez and Laio 2017; the likelihood as Denti et al. 2022, with
+//! discarded ratios known to be large but not how large.
+//! Assumptions: even density within the reach of the second neighbor only.
+//! Checked against: scikit-dimension 0.5.0, both fits (tests/reference/estimators.py).
+
+use serde::{Deserialize, Serialize};
+
+use super::neighborhoods::Neighborhoods;
+use super::{EstimateError, LocalEstimate};
+use crate::numerics::units::Fraction;
+
+/// Settings of the estimate from two neighbors, for instance `TwoNn(discard: 0.1)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TwoNn {
+    /// Share of the largest ratios that is left out.
+    #[serde(default = "a_tenth")]
+    pub discard: Fraction,
+    /// How the exponent is found.
+    #[serde(default)]
+    pub fit: TwoNnFit,
+}
+
+fn a_tenth() -> Fraction {
+    Fraction::new(0.1).unwrap_or_else(|_| unreachable!("a tenth is a fraction"))
+}
+
+/// How the exponent of the ratios is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TwoNnFit {
+    /// Least squares of a line through the origin.
+    #[default]
+    Line,
+    /// The likeliest exponent, without bias.
+    Likelihood,
+}
+
+impl TwoNn {
+    /// Estimates the dimension. The spread is the standard error of the likeliest exponent, as if
+    /// points were independent.
+    pub(super) fn estimate(&self, near: &Neighborhoods) -> Result<LocalEstimate, EstimateError> {
+        let mut ratios: Vec<f64> = near.iter().map(|row| (row[1].1 / row[0].1).ln()).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let all = ratios.len() as f64;
+        let kept = (all * (1.0 - self.discard.get())) as usize;
+        if kept < 2 {
+            return Err(EstimateError::FewRatios { kept, points: near.rows() });
+        }
+        ratios.truncate(kept);
+        let dimension = match self.fit {
+            TwoNnFit::Line => {
+                let (mut products, mut squares) = (0.0, 0.0);
+                for (rank, ratio) in (1..).zip(&ratios) {
+                    // The very last would lie infinitely high.
+                    if f64::from(rank) < all {
+                        products += ratio * -(1.0 - f64::from(rank) / all).ln();
+                        squares += ratio * ratio;
+                    }
+                }
+                products / squares
+            }
+            TwoNnFit::Likelihood => {
+                let largest = ratios.last().copied().unwrap_or_default();
+                let sum = ratios.iter().sum::<f64>() + (all - kept as f64) * largest;
+                (kept as f64 - 1.0) / sum
+            }
+        };
+        if !dimension.is_finite() {
+            return Err(EstimateError::EquallyFar);
+        }
+        let spread = dimension / (kept as f64).sqrt();
+        Ok(LocalEstimate { dimension, spread, points_used: kept, duplicates: near.duplicates() })
+    }
+}

@@ -1,0 +1,146 @@
+//! Short stand-ins for long points, from which most of them can be ruled out as neighbors.
+//!
+//! What: a point's coordinates along the leading principal axes, and the length of what these leave
+//! over as one more. Stand-ins are never farther apart than their points are.
+//! Reference: Seidl and Kriegel 1998, "Optimal multi-step k-nearest neighbor search": how exact
+//! neighbors come from distances that are too small; the axes are those of Pearson 1901.
+//! Assumptions: none on the points for the answer, which is exact; but it pays only where few axes
+//! hold most of the variance, as in images.
+//! Checked against: the distances of the points themselves (tests below).
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::{ParallelIterator, ParallelSlice};
+
+use crate::numerics::{Points, PrincipalAxes};
+
+/// Fewest coordinates and fewest points that are worth a sketch.
+const FEWEST_COORDINATES: usize = 64;
+const FEWEST_POINTS: usize = 4096;
+/// Points that the axes come from: any axes are right, and so many are good ones.
+const SAMPLE: usize = 4096;
+/// Share of the variance that the axes hold.
+const SHARE: f64 = 0.95;
+/// How much shorter a stand-in must be.
+const SHORTER: usize = 4;
+/// Points drawn at once.
+const BLOCK: usize = 256;
+
+/// How stand-ins are made.
+pub(super) struct Sketch {
+    mean: Vec<f64>,
+    /// One axis a column.
+    axes: Mat<f64>,
+    /// Most by which a squared distance can grow, because axes are rounded: a little above 1.
+    stretch: f64,
+}
+
+impl Sketch {
+    /// Returns how to sketch the points, if it promises to pay.
+    pub(super) fn of(points: &Points) -> Option<Self> {
+        let (rows, width) = (points.rows(), points.width());
+        if width < FEWEST_COORDINATES || rows < FEWEST_POINTS {
+            return None;
+        }
+        let chosen = (0..SAMPLE).flat_map(|at| points.row(at * rows / SAMPLE));
+        let sample = Points::from_rows(width, chosen.copied().collect());
+        let most = width / SHORTER;
+        let found = PrincipalAxes::of_points(&sample, most).ok()?;
+        let total: f64 = found.eigenvalues().iter().sum();
+        let mut held = 0.0;
+        let reaches = |variance: &f64| {
+            held += variance;
+            held >= SHARE * total
+        };
+        let count = found.eigenvalues()[..most].iter().position(reaches)? + 1;
+        let axes = Mat::from_fn(width, count, |row, axis| found.axes()[axis * width + row].into());
+        let mean = found.mean().iter().map(|&mean| mean.into()).collect();
+        // With s the singular values of the axes: s^2 along them plus (1 - s^2)^2 of the rest.
+        let gram = axes.transpose() * &axes;
+        let off = (gram - Mat::<f64>::identity(count, count)).norm_l2();
+        Some(Self { mean, axes, stretch: 1.0 + off + off * off })
+    }
+
+    /// Returns the length of a stand-in.
+    pub(super) fn width(&self) -> usize {
+        self.axes.ncols() + 1
+    }
+
+    /// Returns the most by which a squared distance can grow.
+    pub(super) const fn stretch(&self) -> f64 {
+        self.stretch
+    }
+
+    /// Returns the stand-ins of points, one after the other.
+    pub(super) fn draw(&self, points: &[f32]) -> Vec<f32> {
+        let blocks = points.par_chunks(BLOCK * self.mean.len());
+        blocks.flat_map_iter(|block| self.draw_block(block)).collect()
+    }
+
+    fn draw_block(&self, points: &[f32]) -> Vec<f32> {
+        let (width, count) = (self.mean.len(), points.len() / self.mean.len());
+        let centered: Vec<f64> = points
+            .chunks_exact(width)
+            .flat_map(|point| point.iter().zip(&self.mean).map(|(&x, mean)| f64::from(x) - mean))
+            .collect();
+        let mut along = Mat::zeros(self.axes.ncols(), count);
+        let columns = MatRef::from_column_major_slice(&centered, width, count);
+        let axes = self.axes.as_ref();
+        matmul(along.as_mut(), Accum::Replace, axes.transpose(), columns, 1.0, Par::Seq);
+        let mut rest = columns.to_owned();
+        matmul(rest.as_mut(), Accum::Add, axes, along.as_ref(), -1.0, Par::Seq);
+        let mut drawn = Vec::with_capacity(count * self.width());
+        for point in 0..count {
+            drawn.extend(along.col(point).iter().map(|&value| value as f32));
+            drawn.push(rest.col(point).norm_l2() as f32);
+        }
+        drawn
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::geometry::squared_distance;
+    use crate::numerics::Seed;
+
+    /// Points whose coordinates are sums of a few random waves, and a little noise.
+    pub(in crate::geometry) fn wavy(rows: usize, width: usize) -> Points {
+        let mut rng = Seed(11).stream("waves");
+        let mut values = Vec::with_capacity(rows * width);
+        for _ in 0..rows {
+            let phases: [f32; 5] = std::array::from_fn(|_| 7.0 * rng.random::<f32>());
+            values.extend((0..width).map(|at| {
+                let place = at as f32 / width as f32;
+                let waves =
+                    (1..).zip(phases).map(|(n, phase)| (3.0 * n as f32 * place + phase).sin());
+                waves.sum::<f32>() + 0.3 * rng.random::<f32>()
+            }));
+        }
+        Points::from_rows(width, values)
+    }
+
+    #[test]
+    fn stand_ins_are_never_farther_apart_than_their_points() {
+        let points = wavy(FEWEST_POINTS, 80);
+        let sketch = Sketch::of(&points).unwrap();
+        assert!(sketch.width() <= 21, "{}", sketch.width());
+        assert!(sketch.stretch() < 1.000_01);
+        let drawn = Points::from_rows(sketch.width(), sketch.draw(points.values()));
+        for (left, right) in (0..3000).map(|at| (at, at * 7 % 4096)) {
+            let full = squared_distance(points.row(left), points.row(right));
+            let short = squared_distance(drawn.row(left), drawn.row(right));
+            assert!(short <= full * sketch.stretch() + 1e-4, "{short} against {full}");
+            assert!(short >= 0.3 * full, "{short} says little of {full}");
+        }
+    }
+
+    #[test]
+    fn noise_in_every_direction_has_no_sketch() {
+        let mut rng = Seed(12).stream("noise");
+        let values = (0..FEWEST_POINTS * 64).map(|_| rng.random::<f32>()).collect();
+        assert!(Sketch::of(&Points::from_rows(64, values)).is_none());
+    }
+}
