@@ -5,7 +5,8 @@
 //! science half knows no pipeline. Only `stages` knows both, and `cli` is what a person types.
 //!
 //! ```text
-//! cli -> stages -> { report, data, models, training, geometry, dimension } -> numerics
+//! cli -> stages -> { report, data, models, training, geometry, dimension, metrics } -> numerics
+//! stages -> features -> { data, models }
 //! data -> download
 //! cli, stages -> engine -> nothing
 //! ```
@@ -25,7 +26,11 @@ pub mod dimension;
 #[cfg(feature = "science")]
 pub mod download;
 #[cfg(feature = "science")]
+pub mod features;
+#[cfg(feature = "science")]
 pub mod geometry;
+#[cfg(feature = "science")]
+pub mod metrics;
 #[cfg(feature = "science")]
 pub mod models;
 #[cfg(feature = "science")]

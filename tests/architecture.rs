@@ -36,14 +36,16 @@ fn arrows_point_one_way() {
         "device",
         "dimension",
         "download",
+        "features",
         "geometry",
+        "metrics",
         "models",
         "numerics",
         "report",
         "stages",
         "training",
     ];
-    let forbidden: [(&str, &[&str]); 10] = [
+    let forbidden: [(&str, &[&str]); 12] = [
         ("src/engine", &science),
         (
             "src/numerics",
@@ -82,6 +84,25 @@ fn arrows_point_one_way() {
             "src/geometry",
             &["cli", "data", "dimension", "engine", "models", "report", "stages", "training"],
         ),
+        (
+            "src/features",
+            &["cli", "dimension", "engine", "geometry", "metrics", "report", "stages", "training"],
+        ),
+        (
+            "src/metrics",
+            &[
+                "cli",
+                "data",
+                "dimension",
+                "engine",
+                "features",
+                "geometry",
+                "models",
+                "report",
+                "stages",
+                "training",
+            ],
+        ),
         ("src/models", &["cli", "dimension", "engine", "report", "stages", "training"]),
         ("src/training", &["cli", "dimension", "engine", "report", "stages"]),
         ("src/report", &["cli", "data", "engine", "geometry", "models", "stages", "training"]),
@@ -119,6 +140,10 @@ const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
     ),
     "codes": Encode(model: "train", data: "images"),
     "dimension-{seed}": Estimate(points: "codes", estimator: Variance(threshold: 0.99)),
+    "features": Features(data: "images", network: Inception(weights: "files", resize: Clean)),
+    "distance": Frechet(
+        real: "features", generated: "codes", kid: Kid(subsets: 100, subset_size: 1000, seed: 0),
+    ),
     "quality": Score(model: "train", data: "images", metric: Reconstruction),
     "table": Table(
         records: [Each("dimension-{seed}")], caption: "c", label: "l", rows: ["seed"],
@@ -194,7 +219,7 @@ fn every_example_in_a_stage_is_valid() {
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
         count += 1;
     }
-    assert!(count >= 11, "only {count} examples were found");
+    assert!(count >= 13, "only {count} examples were found");
 }
 
 #[test]

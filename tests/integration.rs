@@ -20,3 +20,5 @@ mod diagnostics;
 mod distances;
 /// What reruns and what doesn't, through the real program.
 mod reruns;
+/// Scores of samples by their features.
+mod scores;

@@ -10,7 +10,9 @@ mod dataset;
 mod download;
 mod encode;
 mod estimate;
+mod features;
 mod figure;
+mod frechet;
 mod geodesic;
 mod preprocess;
 mod records;
@@ -31,7 +33,9 @@ pub use dataset::Dataset;
 pub use download::Download;
 pub use encode::Encode;
 pub use estimate::Estimate;
+pub use features::{Features, InceptionSpec, NetworkSpec};
 pub use figure::Figure;
+pub use frechet::Frechet;
 pub use geodesic::Geodesic;
 pub use preprocess::Preprocess;
 pub use score::{MetricSpec, Score};
@@ -51,8 +55,12 @@ pub enum AnyStage {
     Encode(Encode),
     /// Estimates a dimension.
     Estimate(Estimate),
+    /// Takes images through a network.
+    Features(Features),
     /// Draws a figure.
     Figure(Figure),
+    /// Compares generated samples with real ones.
+    Frechet(Frechet),
     /// Measures distances along a neighbor graph.
     Geodesic(Geodesic),
     /// Chooses, splits and changes samples.
@@ -72,7 +80,9 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Download", include_str!("download.rs")),
     ("Encode", include_str!("encode.rs")),
     ("Estimate", include_str!("estimate.rs")),
+    ("Features", include_str!("features.rs")),
     ("Figure", include_str!("figure.rs")),
+    ("Frechet", include_str!("frechet.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
     ("Preprocess", include_str!("preprocess.rs")),
     ("Score", include_str!("score.rs")),
@@ -105,8 +115,10 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../dimension/spectrum.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
+    include_str!("../features/resize.rs"),
     include_str!("../geometry/anchors.rs"),
     include_str!("../geometry/geodesic.rs"),
+    include_str!("../metrics/kid.rs"),
     include_str!("../models/ae.rs"),
     include_str!("../models/ard_vae.rs"),
     include_str!("../models/gamma.rs"),
@@ -130,6 +142,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../training/mod.rs"),
     include_str!("../training/schedule.rs"),
     include_str!("../training/stopping.rs"),
+    include_str!("features.rs"),
     include_str!("score.rs"),
 ];
 
@@ -141,7 +154,9 @@ impl StageSet for AnyStage {
             Self::Download(stage) => stage,
             Self::Encode(stage) => stage,
             Self::Estimate(stage) => stage,
+            Self::Features(stage) => stage,
             Self::Figure(stage) => stage,
+            Self::Frechet(stage) => stage,
             Self::Geodesic(stage) => stage,
             Self::Preprocess(stage) => stage,
             Self::Score(stage) => stage,
