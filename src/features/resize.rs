@@ -105,7 +105,9 @@ fn around(center: f64, scale: f64, length: usize) -> Mix {
     let mut weights: Vec<f64> =
         (start..end).map(|pixel| cubic((pixel as f64 - center + 0.5) / scale)).collect();
     let sum: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|weight| *weight /= sum);
+    for weight in &mut weights {
+        *weight /= sum;
+    }
     Mix { start, weights }
 }
 

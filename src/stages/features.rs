@@ -90,12 +90,11 @@ impl InceptionSpec {
 
     /// Loads the network; the line says which it is.
     fn load(&self, context: &RunContext) -> Result<(Inception, String), StageError> {
-        let files = match &self.weights {
-            Some(stage) => context.files_of(stage)?.files().clone(),
-            None => {
-                let outside = context.outside_files();
-                outside.map(|(name, path)| (name.to_owned(), path.to_owned())).collect()
-            }
+        let files = if let Some(stage) = &self.weights {
+            context.files_of(stage)?.files().clone()
+        } else {
+            let outside = context.outside_files();
+            outside.map(|(name, path)| (name.to_owned(), path.to_owned())).collect()
         };
         let files = Files::new(files);
         let file = files.only()?;

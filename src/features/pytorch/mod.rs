@@ -82,7 +82,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, PytorchError> {
         match tensor.storage.element {
             Element::Float => {}
             Element::Whole(_) => continue,
-            other => {
+            other @ Element::OtherFloat(_) => {
                 let reason = format!("holds {}, expected 32-bit floats", other.name());
                 return Err(PytorchError::Array { name: name.to_string(), reason });
             }
