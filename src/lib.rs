@@ -5,8 +5,9 @@
 //! science half knows no pipeline. Only `stages` knows both, and `cli` is what a person types.
 //!
 //! ```text
-//! cli -> stages -> { report, data, models, training, geometry, dimension } -> numerics
+//! cli -> stages -> { report, data, models, training, geometry, dimension, metrics } -> numerics
 //! stages -> classification -> { data, models, training, geometry }
+//! stages -> features -> { data, models }
 //! stages -> interpolation -> numerics
 //! data -> download
 //! cli, stages -> engine -> nothing
@@ -29,9 +30,13 @@ pub mod dimension;
 #[cfg(feature = "science")]
 pub mod download;
 #[cfg(feature = "science")]
+pub mod features;
+#[cfg(feature = "science")]
 pub mod geometry;
 #[cfg(feature = "science")]
 pub mod interpolation;
+#[cfg(feature = "science")]
+pub mod metrics;
 #[cfg(feature = "science")]
 pub mod models;
 #[cfg(feature = "science")]

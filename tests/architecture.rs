@@ -29,16 +29,18 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Every module of the library, and which others it may name; itself is understood.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("engine", &[]),
     ("numerics", &[]),
     ("download", &[]),
     ("interpolation", &["numerics"]),
+    ("metrics", &["numerics"]),
     ("geometry", &["numerics"]),
     ("dimension", &["geometry", "numerics"]),
     ("report", &["numerics"]),
     ("data", &["download", "numerics"]),
     ("models", &["data", "device", "geometry", "numerics"]),
+    ("features", &["data", "device", "models", "numerics"]),
     ("training", &["data", "device", "geometry", "models", "numerics"]),
     ("classification", &["data", "device", "geometry", "models", "numerics", "training"]),
     (
@@ -50,8 +52,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "dimension",
             "download",
             "engine",
+            "features",
             "geometry",
             "interpolation",
+            "metrics",
             "models",
             "numerics",
             "report",
@@ -101,6 +105,10 @@ const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
     "runtime": Runtime(model: "train", also: ["distances"]),
     "codes": Encode(model: "train", data: "images"),
     "dimension-{seed}": Estimate(points: "codes", estimator: Variance(threshold: 0.99)),
+    "features": Features(data: "images", network: Inception(weights: "files", resize: Clean)),
+    "distance": Frechet(
+        real: "features", generated: "codes", kid: Kid(subsets: 100, subset_size: 1000, seed: 0),
+    ),
     "quality": Score(model: "train", data: "images", metric: Reconstruction),
     "table": Table(
         records: [Each("dimension-{seed}")], caption: "c", label: "l", rows: ["seed"],
@@ -129,7 +137,9 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Download", "7cb7e3e5"),
         ("Encode", "c560f60f"),
         ("Estimate", "db6a038c"),
+        ("Features", "59d58637"),
         ("Figure", "877addfe"),
+        ("Frechet", "12f9ba2a"),
         ("Geodesic", "445cb05f"),
         ("Interpolate", ""),
         ("Neighbors", "00000000"),

@@ -22,3 +22,5 @@ mod distances;
 mod latent_use;
 /// What reruns and what doesn't, through the real program.
 mod reruns;
+/// Scores of samples by their features.
+mod scores;

@@ -6,6 +6,19 @@ use super::published::Published;
 use super::{celeba, dsprites, mnist, shapes3d};
 use crate::download::{FileName, Gzip, PinnedFile, Sha256Digest};
 
+/// TensorFlow's network of 2015-12-05 as pytorch-fid has converted it. It belongs to no data set, so
+/// it stands here.
+const FID_INCEPTION_FILES: &[Published] = &[Published {
+    name: "pt_inception-2015-12-05-6726825d.pth",
+    bytes: 95_628_359,
+    sha256: "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2",
+    gzip: None,
+    mirrors: &[
+        "https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/",
+        "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth",
+    ],
+}];
+
 /// The files of a data set, or your own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub enum FileSet {
@@ -15,6 +28,8 @@ pub enum FileSet {
     Dsprites,
     /// Four files of Fashion-MNIST.
     FashionMnist,
+    /// The weights of the Inception network that FID is defined by.
+    FidInception,
     /// Four files of MNIST.
     Mnist,
     /// Your own.
@@ -30,6 +45,7 @@ impl FileSet {
             Self::CelebA => celeba::FILES,
             Self::Dsprites => dsprites::FILES,
             Self::FashionMnist => &mnist::FASHION_MNIST_FILES,
+            Self::FidInception => FID_INCEPTION_FILES,
             Self::Mnist => &mnist::MNIST_FILES,
             Self::Shapes3d => shapes3d::FILES,
             Self::Pinned(files) => return files.clone(),
@@ -70,6 +86,7 @@ mod tests {
             (FileSet::CelebA, celeba::FILES),
             (FileSet::Dsprites, dsprites::FILES),
             (FileSet::FashionMnist, &mnist::FASHION_MNIST_FILES[..]),
+            (FileSet::FidInception, FID_INCEPTION_FILES),
             (FileSet::Mnist, &mnist::MNIST_FILES),
             (FileSet::Shapes3d, shapes3d::FILES),
         ];

@@ -1,7 +1,8 @@
 //! `Download`: files from the net, each known beforehand by its SHA-256.
 //!
 //! ```ron
-//! "mnist-files": Download(files: Mnist),   // or FashionMnist, Dsprites, Shapes3d, CelebA
+//! "mnist-files": Download(files: Mnist),   // or FashionMnist, Dsprites, Shapes3d, CelebA,
+//!                                          // and FidInception: the weights that FID needs
 //! "own-files": Download(files: Pinned([    // or your own
 //!     (name: "codes.npy", bytes: 4096,
 //!      sha256: "ad7facb2586fc6e966c004d7d1d16b024f5805ff7cb47c7a85dabd8b48892ca7",

@@ -11,7 +11,9 @@ mod dataset;
 mod download;
 mod encode;
 mod estimate;
+mod features;
 mod figure;
+mod frechet;
 mod geodesic;
 mod interpolate;
 mod neighbors;
@@ -39,7 +41,9 @@ pub use dataset::Dataset;
 pub use download::Download;
 pub use encode::Encode;
 pub use estimate::Estimate;
+pub use features::{Features, InceptionSpec, NetworkSpec};
 pub use figure::Figure;
+pub use frechet::Frechet;
 pub use geodesic::Geodesic;
 pub use interpolate::Interpolate;
 pub use neighbors::Neighbors;
@@ -65,8 +69,12 @@ pub enum AnyStage {
     Encode(Encode),
     /// Estimates a dimension.
     Estimate(Estimate),
+    /// Takes images through a network.
+    Features(Features),
     /// Draws a figure.
     Figure(Figure),
+    /// Compares generated samples with real ones.
+    Frechet(Frechet),
     /// Measures distances along a neighbor graph.
     Geodesic(Geodesic),
     /// Decodes codes between codes.
@@ -95,7 +103,9 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Download", include_str!("download.rs")),
     ("Encode", include_str!("encode.rs")),
     ("Estimate", include_str!("estimate.rs")),
+    ("Features", include_str!("features.rs")),
     ("Figure", include_str!("figure.rs")),
+    ("Frechet", include_str!("frechet.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
     ("Interpolate", include_str!("interpolate.rs")),
     ("Neighbors", include_str!("neighbors.rs")),
@@ -140,9 +150,11 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../dimension/two_nn.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
+    include_str!("../features/resize.rs"),
     include_str!("../geometry/anchors.rs"),
     include_str!("../geometry/geodesic.rs"),
     include_str!("../interpolation/mod.rs"),
+    include_str!("../metrics/kid.rs"),
     include_str!("../models/ae.rs"),
     include_str!("../models/ard_vae.rs"),
     include_str!("../models/gamma.rs"),
@@ -168,6 +180,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../training/schedule.rs"),
     include_str!("../training/stopping.rs"),
     include_str!("interpolate.rs"),
+    include_str!("features.rs"),
     include_str!("score.rs"),
 ];
 
@@ -180,7 +193,9 @@ impl StageSet for AnyStage {
             Self::Download(stage) => stage,
             Self::Encode(stage) => stage,
             Self::Estimate(stage) => stage,
+            Self::Features(stage) => stage,
             Self::Figure(stage) => stage,
+            Self::Frechet(stage) => stage,
             Self::Geodesic(stage) => stage,
             Self::Interpolate(stage) => stage,
             Self::Neighbors(stage) => stage,
