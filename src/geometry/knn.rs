@@ -132,11 +132,6 @@ impl Neighbors {
         self.asked.len()
     }
 
-    /// Returns the neighbors of all points, `count` for each, nearest first.
-    pub fn links(&self) -> &[(u32, f64)] {
-        &self.links
-    }
-
     /// Returns the neighbors of one point with their Euclidean distances, nearest first.
     pub fn row(&self, index: usize) -> &[(u32, f64)] {
         &self.links[index * self.count..(index + 1) * self.count]

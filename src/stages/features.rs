@@ -9,12 +9,15 @@
 //!     // .safetensors are read.
 //!     network: Inception(weights: "inception-weights", resize: PytorchFid),
 //! ),
+//! "learned": Features(data: "test-images", network: Classifier("classifier")),
 //! "pixels": Features(data: "test-images", network: Pixels),
 //! ```
 //!
 //! `Inception` is the network that FID is defined by. Packages bring images to its size in different
 //! ways, and scores differ by them: `PytorchFid`, `Tensorflow1` (torch-fidelity, TTUR) or `Clean`
 //! (clean-fid). A processor core takes a few images a second; what a stopped run has computed is kept.
+//! `Classifier` names a `TrainClassifier` stage and takes what its classes are told from: it needs no
+//! download, but a distance by it can be compared only with others by the very same classifier.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -22,9 +25,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::AnyImages;
+use super::artifacts::{AnyImages, CLASSIFIER_WEIGHTS};
 use super::command::AnyFiles;
-use crate::data::{Files, Images};
+use crate::classification::ImageClassifier;
+use crate::data::{Files, Images, SampleSet};
 use crate::device;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::digest::ContentDigest;
@@ -42,6 +46,8 @@ pub(super) const NETWORK: &str = "network.txt";
 pub enum NetworkSpec {
     /// The network that FID is defined by; 2048 features.
     Inception(InceptionSpec),
+    /// The features of a classifier that a stage has trained.
+    Classifier(StageRef<ImageClassifier>),
     /// None: the features are the pixels, between 0 and 1.
     Pixels,
 }
@@ -101,9 +107,8 @@ impl InceptionSpec {
         let weights = read_weights(file.name, file.path)?;
         let device = device::open(context.device().parse()?)?;
         let network = Inception::load(&weights, self.resize, &device)?;
-        let digest = ContentDigest::of_file(file.path)?.to_string();
-        let short = digest.get(..16).unwrap_or(&digest);
-        Ok((network, format!("Inception, {:?}, weights {short}", self.resize)))
+        let weights = short_digest(file.path)?;
+        Ok((network, format!("Inception, {:?}, weights {weights}", self.resize)))
     }
 }
 
@@ -114,10 +119,13 @@ impl Stage for Features {
 
     fn inputs(&self) -> Vec<Input> {
         let mut inputs = vec![self.data.input("data")];
-        if let NetworkSpec::Inception(InceptionSpec { weights: Some(weights), .. }) = &self.network
-        {
-            inputs.push(weights.input("network.weights"));
-        }
+        inputs.extend(match &self.network {
+            NetworkSpec::Inception(inception) => {
+                inception.weights.as_ref().map(|weights| weights.input("network.weights"))
+            }
+            NetworkSpec::Classifier(classifier) => Some(classifier.input("network")),
+            NetworkSpec::Pixels => None,
+        });
         inputs
     }
 
@@ -127,7 +135,7 @@ impl Stage for Features {
 
     fn needs(&self) -> Needs {
         match self.network {
-            NetworkSpec::Inception(_) => Needs::Device,
+            NetworkSpec::Inception(_) | NetworkSpec::Classifier(_) => Needs::Device,
             NetworkSpec::Pixels => Needs::Cpu,
         }
     }
@@ -135,7 +143,7 @@ impl Stage for Features {
     fn externals(&self) -> Externals {
         let files = match &self.network {
             NetworkSpec::Inception(inception) => inception.path.iter().cloned().collect(),
-            NetworkSpec::Pixels => Vec::new(),
+            NetworkSpec::Classifier(_) | NetworkSpec::Pixels => Vec::new(),
         };
         Externals { files, ..Externals::default() }
     }
@@ -143,7 +151,7 @@ impl Stage for Features {
     fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
         match &self.network {
             NetworkSpec::Inception(inception) => inception.problems(),
-            NetworkSpec::Pixels => Vec::new(),
+            NetworkSpec::Classifier(_) | NetworkSpec::Pixels => Vec::new(),
         }
     }
 
@@ -153,6 +161,13 @@ impl Stage for Features {
             NetworkSpec::Inception(inception) => {
                 let (network, line) = inception.load(context)?;
                 (through(context, &network, &images)?, line)
+            }
+            NetworkSpec::Classifier(stage) => {
+                let classifier = context.load(stage)?;
+                let samples = SampleSet::Images(images.clone());
+                let points = classifier.features(&samples, context.device().parse()?)?;
+                let weights = short_digest(context.files_of(stage)?.path(CLASSIFIER_WEIGHTS)?)?;
+                (points, format!("Classifier, weights {weights}"))
             }
             NetworkSpec::Pixels => (images.to_points(), "Pixels".to_owned()),
         };
@@ -165,6 +180,11 @@ impl Stage for Features {
         context.store(&points)?;
         Ok(context.writer().write(NETWORK, format!("{network}\n").as_bytes())?)
     }
+}
+
+/// Tells files of weights apart, in few letters.
+fn short_digest(path: &Path) -> io::Result<String> {
+    Ok(ContentDigest::of_file(path)?.to_string().chars().take(16).collect())
 }
 
 /// Takes images through the network, some at a time; goes on from where a stopped run was.

@@ -6,7 +6,8 @@ use crate::engine::artifact::{
 };
 
 const DESCRIPTION: &str = "classifier.json";
-const WEIGHTS: &str = "weights.safetensors";
+/// The file of the weights.
+pub(in crate::stages) const CLASSIFIER_WEIGHTS: &str = "weights.safetensors";
 
 impl Artifact for ImageClassifier {
     const KINDS: &'static [ArtifactKind] = &["classifier"];
@@ -15,14 +16,15 @@ impl Artifact for ImageClassifier {
         let files =
             self.to_files().map_err(|error| ArtifactError::malformed(DESCRIPTION, error))?;
         writer.write(DESCRIPTION, &files.description)?;
-        writer.write(WEIGHTS, &files.weights)
+        writer.write(CLASSIFIER_WEIGHTS, &files.weights)
     }
 
     fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
         let files = ClassifierFiles {
             description: reader.read(DESCRIPTION)?,
-            weights: reader.read(WEIGHTS)?,
+            weights: reader.read(CLASSIFIER_WEIGHTS)?,
         };
-        Self::from_files(&files).map_err(|error| ArtifactError::malformed(WEIGHTS, error))
+        Self::from_files(&files)
+            .map_err(|error| ArtifactError::malformed(CLASSIFIER_WEIGHTS, error))
     }
 }

@@ -15,6 +15,7 @@ mod table;
 mod vectors;
 
 pub(super) use annotations::Known;
+pub(super) use classifier::CLASSIFIER_WEIGHTS;
 pub use history::TrainingHistory;
 pub use images::{AnyImages, TrainImages};
 pub(super) use images::{ImageFile, images_kind};
