@@ -131,7 +131,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         keys.entry(record.kind.clone()).or_insert_with(|| record.key().short());
     }
     let pinned = [
-        ("Classify", ""),
+        ("Classify", "87c6051e"),
         ("Command", "7d80a20e"),
         ("Dataset", "d2bd52c8"),
         ("Download", "7cb7e3e5"),
@@ -141,14 +141,14 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Figure", "877addfe"),
         ("Frechet", "12f9ba2a"),
         ("Geodesic", "445cb05f"),
-        ("Interpolate", ""),
+        ("Interpolate", "033acf43"),
         ("Neighbors", "00000000"),
         ("Preprocess", "ba641e15"),
-        ("Runtime", ""),
+        ("Runtime", "e2cbf1e1"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
         ("Train", "ae473908"),
-        ("TrainClassifier", ""),
+        ("TrainClassifier", "2c6bc505"),
     ];
     let pinned = pinned.map(|(kind, key)| (kind.to_owned(), key.to_owned()));
     assert_eq!(keys, BTreeMap::from(pinned));
