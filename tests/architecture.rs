@@ -146,7 +146,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Estimate", "db6a038c"),
         ("Figure", "877addfe"),
         ("Geodesic", "445cb05f"),
-        ("Neighbors", "00000000"),
+        ("Neighbors", "40d49ed8"),
         ("Preprocess", "ba641e15"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
