@@ -142,7 +142,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Frechet", "12f9ba2a"),
         ("Geodesic", "445cb05f"),
         ("Interpolate", "033acf43"),
-        ("Neighbors", "00000000"),
+        ("Neighbors", "40d49ed8"),
         ("Preprocess", "ba641e15"),
         ("Runtime", "e2cbf1e1"),
         ("Score", "bd5f9570"),

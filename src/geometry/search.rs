@@ -293,9 +293,8 @@ fn is_surely_beyond(left: &[f32], right: &[f32], reach: f64) -> bool {
     let (right, right_rest) = right.as_chunks::<LANES>();
     let mut sums = [0.0_f32; LANES];
     for (left, right) in left.iter().zip(right) {
-        for lane in 0..LANES {
-            let difference = left[lane] - right[lane];
-            sums[lane] += difference * difference;
+        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += (left - right) * (left - right);
         }
     }
     for (sum, (left, right)) in sums.iter_mut().zip(left_rest.iter().zip(right_rest)) {
