@@ -1,6 +1,6 @@
 //! Samples in memory, images or vectors, as models and graphs take them: rows of values.
 
-use super::{ImageShape, Images, Vectors};
+use super::{Annotations, ImageShape, Images, Vectors};
 use crate::numerics::Points;
 
 /// Images or vectors that are all in memory.
@@ -31,6 +31,14 @@ impl SampleSet {
         match self {
             Self::Images(images) => SampleForm::Image(images.shape()),
             Self::Vectors(vectors) => SampleForm::Vector { width: vectors.points().width() },
+        }
+    }
+
+    /// Returns what is known of the samples.
+    pub const fn annotations(&self) -> &Annotations {
+        match self {
+            Self::Images(images) => images.annotations(),
+            Self::Vectors(vectors) => vectors.annotations(),
         }
     }
 
@@ -102,7 +110,6 @@ impl std::fmt::Display for SampleForm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Annotations;
 
     #[test]
     fn images_and_vectors_are_rows_of_values() {

@@ -3,14 +3,17 @@
 //! One file for each estimator. To add one: a `mod` line, an [`EstimatorSpec`] variant and its
 //! arm below.
 
+mod relevance;
 mod spectrum;
 mod variance;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, turned};
 pub use self::spectrum::Spectrum;
 pub use self::variance::Variance;
+use crate::numerics::units::Fraction;
 use crate::numerics::{PcaError, Points};
 
 /// Says why a dimension could not be estimated.
@@ -28,6 +31,15 @@ pub enum EstimateError {
     /// A coordinate is not a finite number.
     #[error("coordinate {coordinate} has a variance that is not finite")]
     NonFinite {
+        /// The first such coordinate, counting from 1.
+        coordinate: usize,
+    },
+    /// The decoder does not depend on the code, or the code does not vary.
+    #[error("nothing that is decoded changes with the codes, so no coordinate is relevant")]
+    NoRelevance,
+    /// A score is not a finite number.
+    #[error("coordinate {coordinate} has a relevance that is not finite")]
+    NonFiniteScore {
         /// The first such coordinate, counting from 1.
         coordinate: usize,
     },
@@ -76,4 +88,24 @@ pub struct Estimate {
     pub total_variance: f64,
     /// Share of the total variance that the first `dimension` of them hold.
     pub share: f64,
+}
+
+/// Returns the name under which a count at a threshold is recorded: `dimension_99.9`.
+pub fn count_name(threshold: Fraction) -> String {
+    let percent = format!("{:.8}", 100.0 * threshold.get());
+    format!("dimension_{}", percent.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_named_by_its_threshold_in_percent() {
+        let name = |threshold: f64| count_name(Fraction::new(threshold).unwrap());
+        assert_eq!(name(0.999), "dimension_99.9");
+        assert_eq!(name(0.07), "dimension_7");
+        assert_eq!(name(1.0), "dimension_100");
+        assert_eq!(name(0.0), "dimension_0");
+    }
 }

@@ -5,7 +5,7 @@
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::TrainError;
+use super::{OpenedModel, TrainError};
 use crate::data::{SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
 use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on};
@@ -98,6 +98,17 @@ impl TrainedModel {
         let device = open(device)?;
         let codec = self.codec(samples, &device)?;
         Ok(mean_reconstruction(&*codec, kind, samples, &device))
+    }
+
+    /// Brings the model to a device, for many questions.
+    pub fn opened(&self, device: DeviceName) -> Result<OpenedModel, TrainError> {
+        let device = open(device)?;
+        Ok(OpenedModel {
+            codec: self.spec.codec(self.form, &self.weights, &device)?,
+            form: self.form,
+            reconstruction: self.spec.reconstruction(self.form),
+            device,
+        })
     }
 
     fn codec(&self, samples: &SampleSet, device: &Device) -> Result<Box<dyn Codec>, TrainError> {
