@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! cli -> stages -> { report, data, models, training, geometry, dimension } -> numerics
+//! stages -> quality -> { geometry, numerics }
 //! data -> download
 //! cli, stages -> engine -> nothing
 //! ```
@@ -30,6 +31,8 @@ pub mod geometry;
 pub mod models;
 #[cfg(feature = "science")]
 pub mod numerics;
+#[cfg(feature = "science")]
+pub mod quality;
 #[cfg(feature = "science")]
 pub mod report;
 #[cfg(feature = "science")]

@@ -39,11 +39,12 @@ fn arrows_point_one_way() {
         "geometry",
         "models",
         "numerics",
+        "quality",
         "report",
         "stages",
         "training",
     ];
-    let forbidden: [(&str, &[&str]); 10] = [
+    let forbidden: [(&str, &[&str]); 11] = [
         ("src/engine", &science),
         (
             "src/numerics",
@@ -89,6 +90,10 @@ fn arrows_point_one_way() {
             "src/dimension",
             &["cli", "data", "engine", "geometry", "models", "report", "stages", "training"],
         ),
+        (
+            "src/quality",
+            &["cli", "data", "dimension", "engine", "models", "report", "stages", "training"],
+        ),
         ("src/stages", &["cli"]),
     ];
     for (folder, modules) in forbidden {
@@ -119,6 +124,7 @@ const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
     ),
     "codes": Encode(model: "train", data: "images"),
     "dimension-{seed}": Estimate(points: "codes", estimator: Variance(threshold: 0.99)),
+    "relevance": Relevance(model: "train", data: "images", threshold: 0.99),
     "quality": Score(model: "train", data: "images", metric: Reconstruction),
     "table": Table(
         records: [Each("dimension-{seed}")], caption: "c", label: "l", rows: ["seed"],
@@ -149,6 +155,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Figure", "877addfe"),
         ("Geodesic", "445cb05f"),
         ("Preprocess", "ba641e15"),
+        ("Relevance", "00000000"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
         ("Train", "ae473908"),
@@ -194,7 +201,7 @@ fn every_example_in_a_stage_is_valid() {
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
         count += 1;
     }
-    assert!(count >= 11, "only {count} examples were found");
+    assert!(count >= 12, "only {count} examples were found");
 }
 
 #[test]

@@ -18,5 +18,7 @@ mod datasets;
 mod diagnostics;
 /// Distances along graphs of images and vectors.
 mod distances;
+/// Measures of a code, on a model for which they are known.
+mod quality;
 /// What reruns and what doesn't, through the real program.
 mod reruns;

@@ -14,6 +14,7 @@ mod figure;
 mod geodesic;
 mod preprocess;
 mod records;
+mod relevance;
 mod samples;
 mod score;
 mod table;
@@ -34,6 +35,7 @@ pub use estimate::Estimate;
 pub use figure::Figure;
 pub use geodesic::Geodesic;
 pub use preprocess::Preprocess;
+pub use relevance::Relevance;
 pub use score::{MetricSpec, Score};
 pub use table::Table;
 pub use train::Train;
@@ -57,6 +59,8 @@ pub enum AnyStage {
     Geodesic(Geodesic),
     /// Chooses, splits and changes samples.
     Preprocess(Preprocess),
+    /// Scores the coordinates of a code.
+    Relevance(Relevance),
     /// Measures a trained model.
     Score(Score),
     /// Makes a table.
@@ -75,6 +79,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Figure", include_str!("figure.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
     ("Preprocess", include_str!("preprocess.rs")),
+    ("Relevance", include_str!("relevance.rs")),
     ("Score", include_str!("score.rs")),
     ("Table", include_str!("table.rs")),
     ("Train", include_str!("train.rs")),
@@ -102,6 +107,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../data/steps.rs"),
     include_str!("../data/tables/mod.rs"),
     include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/relevance.rs"),
     include_str!("../dimension/spectrum.rs"),
     include_str!("../dimension/variance.rs"),
     include_str!("../download/pin.rs"),
@@ -121,6 +127,9 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../models/pcae.rs"),
     include_str!("../models/prefixes.rs"),
     include_str!("../models/vae.rs"),
+    include_str!("../quality/factors.rs"),
+    include_str!("../quality/isometry.rs"),
+    include_str!("../quality/smoothness.rs"),
     include_str!("../report/figures/contact_sheet.rs"),
     include_str!("../report/figures/learning_curves.rs"),
     include_str!("../report/figures/mod.rs"),
@@ -128,6 +137,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../report/table.rs"),
     include_str!("../training/adam.rs"),
     include_str!("../training/mod.rs"),
+    include_str!("../training/opened.rs"),
     include_str!("../training/schedule.rs"),
     include_str!("../training/stopping.rs"),
     include_str!("score.rs"),
@@ -144,6 +154,7 @@ impl StageSet for AnyStage {
             Self::Figure(stage) => stage,
             Self::Geodesic(stage) => stage,
             Self::Preprocess(stage) => stage,
+            Self::Relevance(stage) => stage,
             Self::Score(stage) => stage,
             Self::Table(stage) => stage,
             Self::Train(stage) => stage,
