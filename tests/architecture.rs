@@ -155,7 +155,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Figure", "877addfe"),
         ("Geodesic", "445cb05f"),
         ("Preprocess", "ba641e15"),
-        ("Relevance", "00000000"),
+        ("Relevance", "bc97855a"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
         ("Train", "ae473908"),

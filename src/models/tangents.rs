@@ -192,13 +192,14 @@ mod tests {
             let latent = spec.latent();
             let decoded = make(&spec, form, &device)
                 .decode_with_tangents(table(BATCH, latent, &device), Tensor::eye(latent, &device));
-            // One output at a time, [batch, latent], against all directions of that output.
-            let codes = table(BATCH, latent, &training).require_grad();
-            let outputs = make(&spec, form, &training).decode(codes.clone());
-            let name = format!("{spec:?}");
-            assert_close(&plain(&decoded.outputs), &plain(&outputs), &name);
+            let (name, model) = (format!("{spec:?}"), make(&spec, form, &training));
+            // One output at a time, [batch, latent], against all directions of that output; going
+            // backward uses the graph up, so each needs its own.
             for output in 0..form.values() {
-                let gradients = outputs.clone().narrow(1, output, 1).sum().backward();
+                let codes = table(BATCH, latent, &training).require_grad();
+                let outputs = model.decode(codes.clone());
+                assert_close(&plain(&decoded.outputs), &plain(&outputs), &name);
+                let gradients = outputs.narrow(1, output, 1).sum().backward();
                 let expected = codes.grad(&gradients).unwrap();
                 let found: Tensor<2> = decoded.tangents.clone().narrow(2, output, 1).squeeze_dim(2);
                 assert_close(&plain(&found.transpose()), &plain(&expected), &name);

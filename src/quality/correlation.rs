@@ -25,6 +25,8 @@ pub(super) fn centered(values: &[f64]) -> Vec<f64> {
 
 /// Returns the rank of each number; equal ones share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
+    // Adding zero turns -0.0 into 0.0, which is its equal.
+    let values: Vec<f64> = values.iter().map(|value| value + 0.0).collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));
     let mut ranks = vec![0.0; values.len()];
@@ -46,6 +48,7 @@ mod tests {
     fn equal_numbers_share_the_mean_of_their_ranks() {
         assert_eq!(ranks(&[30.0, 10.0, 20.0, 20.0]), [4.0, 1.0, 2.5, 2.5]);
         assert_eq!(ranks(&[5.0, 5.0, 5.0]), [2.0, 2.0, 2.0]);
+        assert_eq!(ranks(&[0.0, -0.0, 1.0]), [1.5, 1.5, 3.0]);
     }
 
     #[test]
