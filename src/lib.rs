@@ -9,6 +9,7 @@
 //! stages -> classification -> { data, models, training, geometry }
 //! stages -> features -> { data, models }
 //! stages -> interpolation -> numerics
+//! stages -> quality -> { geometry, numerics }
 //! data -> download
 //! cli, stages -> engine -> nothing
 //! ```
@@ -41,6 +42,8 @@ pub mod metrics;
 pub mod models;
 #[cfg(feature = "science")]
 pub mod numerics;
+#[cfg(feature = "science")]
+pub mod quality;
 #[cfg(feature = "science")]
 pub mod report;
 #[cfg(feature = "science")]

@@ -29,7 +29,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Every module of the library, and which others it may name; itself is understood.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("engine", &[]),
     ("numerics", &[]),
     ("download", &[]),
@@ -37,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("metrics", &["numerics"]),
     ("geometry", &["numerics"]),
     ("dimension", &["geometry", "numerics"]),
+    ("quality", &["geometry", "numerics"]),
     ("report", &["numerics"]),
     ("data", &["download", "numerics"]),
     ("models", &["data", "device", "geometry", "numerics"]),
@@ -58,6 +59,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "metrics",
             "models",
             "numerics",
+            "quality",
             "report",
             "training",
         ],
@@ -109,6 +111,7 @@ const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
     "distance": Frechet(
         real: "features", generated: "codes", kid: Kid(subsets: 100, subset_size: 1000, seed: 0),
     ),
+    "relevance": Relevance(model: "train", data: "images", threshold: 0.99),
     "quality": Score(model: "train", data: "images", metric: Reconstruction),
     "table": Table(
         records: [Each("dimension-{seed}")], caption: "c", label: "l", rows: ["seed"],
@@ -144,6 +147,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Interpolate", "033acf43"),
         ("Neighbors", "40d49ed8"),
         ("Preprocess", "ba641e15"),
+        ("Relevance", "bc97855a"),
         ("Runtime", "e2cbf1e1"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),

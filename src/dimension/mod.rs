@@ -11,6 +11,7 @@ mod neighborhoods;
 mod pca_rules;
 #[cfg(test)]
 mod reference;
+mod relevance;
 mod spectrum;
 mod two_nn;
 mod variance;
@@ -24,6 +25,7 @@ pub use self::mle::{Mle, MleForm};
 pub use self::moments::Mom;
 use self::neighborhoods::Neighborhoods;
 pub use self::pca_rules::PcaRule;
+pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, turned};
 pub use self::spectrum::Spectrum;
 pub use self::two_nn::{TwoNn, TwoNnFit};
 pub(crate) use self::variance::leading;
@@ -82,6 +84,15 @@ pub enum EstimateError {
         kept: usize,
         /// Number of points.
         points: usize,
+    },
+    /// The decoder does not depend on the code, or the code does not vary.
+    #[error("nothing that is decoded changes with the codes, so no coordinate is relevant")]
+    NoRelevance,
+    /// A score is not a finite number.
+    #[error("coordinate {coordinate} has a relevance that is not finite")]
+    NonFiniteScore {
+        /// The first such coordinate, counting from 1.
+        coordinate: usize,
     },
     /// The points have no principal axes.
     #[error(transparent)]

@@ -13,15 +13,15 @@
 use std::num::NonZeroUsize;
 
 use burn::module::Module;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::network::NetworkSpec;
 use super::vae::{Vae, VaeSpec};
 use super::{
-    Autoencoder, Batch, Codec, Losses, ModelError, Output, Reconstruction, Start, Surroundings,
-    gaussian,
+    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+    Surroundings,
 };
 use crate::numerics::units::NonNegativeF64;
 
@@ -87,6 +87,14 @@ impl Codec for ArdVae {
         self.vae.decode(codes)
     }
 
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.vae.decode_with_tangents(codes, directions)
+    }
+
+    fn draw(&self, inputs: Tensor<2>, rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {
+        self.vae.draw(inputs, rng)
+    }
+
     fn output(&self) -> Output {
         self.vae.output()
     }
@@ -113,13 +121,8 @@ impl Autoencoder for ArdVae {
         let vae = self.vae.valid();
         let rng = around.seed.stream(&format!("prior/{}", around.epoch));
         let rng = std::cell::RefCell::new(rng);
-        let latent = vae.latent();
-        let drawn = around.map_held_out(&|samples| {
-            let [lot, _] = samples.dims();
-            let noise = gaussian::noise(&mut rng.borrow_mut(), lot * latent);
-            let noise = Tensor::from_data(TensorData::new(noise, [lot, latent]), around.device);
-            vae.distributions(samples).draw(noise)
-        });
+        let drawn = around
+            .map_held_out(&|samples| vae.distributions(samples).draw_from(&mut rng.borrow_mut()));
         let moments = drawn.second_moments();
         if moments.iter().all(|moment| moment.is_finite()) {
             self.prior = moments.into_iter().map(|moment| moment.max(LEAST_VARIANCE)).collect();

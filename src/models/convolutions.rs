@@ -10,6 +10,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::layers::Initializer;
+use super::tangents::Affine;
 use crate::data::ImageShape;
 
 /// Side of every kernel.
@@ -140,17 +141,27 @@ impl Doubling {
         self.patches.large.channels
     }
 
+    /// Adds the bias of each channel: `[outputs * large pixels, batch]` to the same.
+    fn shift(&self, output: Tensor<2>) -> Tensor<2> {
+        let [rows, batch] = output.dims();
+        let channels = self.outputs();
+        let output = output.reshape([channels, rows / channels * batch]);
+        (output + self.bias.val().unsqueeze_dim(1)).reshape([rows, batch])
+    }
+}
+
+impl Affine for Doubling {
     /// `[inputs * small pixels, batch]` to `[outputs * large pixels, batch]`
-    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let [_, batch] = input.dims();
+    fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        self.shift(self.map(input))
+    }
+
+    fn map(&self, tangents: Tensor<2>) -> Tensor<2> {
+        let [_, batch] = tangents.dims();
         let weight: Tensor<2> = self.weight.val().flatten(1, 3);
         let inputs = weight.dims()[0];
         let columns = self.patches.small_pixels() * batch;
-        let patches = weight.transpose().matmul(input.reshape([inputs, columns]));
-        let ImageShape { channels, height, width } = self.patches.large;
-        let output = self.patches.give(patches).reshape([channels, height * width * batch]);
-        let output = output + self.bias.val().unsqueeze_dim(1);
-        output.reshape([channels * height * width, batch])
+        self.patches.give(weight.transpose().matmul(tangents.reshape([inputs, columns])))
     }
 }
 
@@ -170,14 +181,23 @@ impl Pointwise {
             bias: initial.draw([outputs], inputs),
         }
     }
+}
 
+impl Affine for Pointwise {
     /// `[inputs * pixels, batch]` to `[outputs * pixels, batch]`
-    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+    fn forward(&self, input: Tensor<2>) -> Tensor<2> {
         let [rows, batch] = input.dims();
+        let [outputs, inputs, ..] = self.weight.dims();
+        let output = self.map(input).reshape([outputs, rows / inputs * batch]);
+        (output + self.bias.val().unsqueeze_dim(1)).reshape([outputs * (rows / inputs), batch])
+    }
+
+    fn map(&self, tangents: Tensor<2>) -> Tensor<2> {
+        let [rows, batch] = tangents.dims();
         let weight: Tensor<2> = self.weight.val().flatten(1, 3);
         let [outputs, inputs] = weight.dims();
         let pixels = rows / inputs;
-        let output = weight.matmul(input.reshape([inputs, pixels * batch]));
-        (output + self.bias.val().unsqueeze_dim(1)).reshape([outputs * pixels, batch])
+        let output = weight.matmul(tangents.reshape([inputs, pixels * batch]));
+        output.reshape([outputs * pixels, batch])
     }
 }

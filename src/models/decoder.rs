@@ -5,11 +5,12 @@
 //! Checked against: tests/reference/models.json (PyTorch).
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 
 use super::convolutions::{Doubling, Pointwise};
 use super::layers::{Dense, Initializer, Norm};
 use super::network::{LastLayer, NetworkSpec};
+use super::tangents::{Decoded, Dual, Signal};
 use super::{ModelError, Start};
 use crate::data::ImageShape;
 
@@ -67,24 +68,34 @@ impl Decoder {
 
     /// Returns samples, as logits if they are images: `[batch, latent]` to `[batch, values]`.
     pub(super) fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
-        let mut hidden = self.from_latent.forward(codes.transpose()); // [features, batch]
+        self.flow(codes.transpose()).transpose()
+    }
+
+    /// Returns samples with their derivatives along directions of the code, see
+    /// [`super::Codec::decode_with_tangents`].
+    pub(super) fn forward_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.flow(Dual::at(codes, directions)).finish()
+    }
+
+    fn flow<S: Signal>(&self, codes: S) -> S {
+        let mut hidden = codes.through(&self.from_latent); // [features, batch]
         for layer in &self.hidden {
-            hidden = layer.forward(activation::relu(hidden));
+            hidden = hidden.relu().through(layer);
         }
         for (index, convolution) in self.convolutions.iter().enumerate() {
             if index > 0 {
-                hidden = activation::relu(hidden);
+                hidden = hidden.relu();
             }
-            hidden = convolution.forward(hidden); // twice the sides
+            hidden = hidden.through(convolution); // twice the sides
             if let Some(norm) = self.norms.get(index) {
-                hidden = norm.forward(hidden);
+                hidden = hidden.through(norm);
             }
         }
         if let Some(last) = &self.last {
             let follows_convolution = !self.convolutions.is_empty();
-            hidden = if follows_convolution { activation::relu(hidden) } else { hidden };
-            hidden = last.forward(hidden);
+            hidden = if follows_convolution { hidden.relu() } else { hidden };
+            hidden = hidden.through(last);
         }
-        hidden.transpose()
+        hidden
     }
 }

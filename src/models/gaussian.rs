@@ -34,6 +34,13 @@ impl Gaussian {
         self.mean.clone() + self.log_variance.clone().mul_scalar(0.5).exp() * noise
     }
 
+    /// Returns codes drawn with noise from a random stream.
+    pub(super) fn draw_from(&self, rng: &mut ChaCha8Rng) -> Tensor<2> {
+        let shape = self.mean.dims();
+        let noise = noise(rng, shape.iter().product());
+        self.draw(Tensor::from_data(TensorData::new(noise, shape), &self.mean.device()))
+    }
+
     /// Returns the divergence from a centered normal prior with these variances, summed over
     /// coordinates and averaged over the batch.
     pub(super) fn divergence(&self, prior: &[f64]) -> Tensor<1> {

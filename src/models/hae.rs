@@ -21,7 +21,7 @@ use super::lesson::{Lesson, Slopes};
 use super::network::NetworkSpec;
 use super::prefixes::{PrefixSpec, Settling, masks};
 use super::{
-    Autoencoder, Batch, Clock, Codec, Losses, ModelError, Output, Reconstruction, Start,
+    Autoencoder, Batch, Clock, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
     Surroundings,
 };
 
@@ -116,6 +116,10 @@ impl Codec for Hae {
 
     fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
         self.decoder.forward(codes)
+    }
+
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.decoder.forward_with_tangents(codes, directions)
     }
 
     fn output(&self) -> Output {

@@ -18,7 +18,9 @@ use super::decoder::Decoder;
 use super::encoder::Encoder;
 use super::layers::{Initializer, Mixing};
 use super::network::NetworkSpec;
-use super::{Autoencoder, Batch, Codec, Losses, ModelError, Output, Reconstruction, Start};
+use super::{
+    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+};
 
 /// Settings of an IRMAE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,6 +80,10 @@ impl Codec for Irmae {
 
     fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
         self.decoder.forward(codes)
+    }
+
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.decoder.forward_with_tangents(codes, directions)
     }
 
     fn output(&self) -> Output {

@@ -12,6 +12,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::tangents::Affine;
+
 /// Draws initial weights, in the order in which layers are made.
 pub(crate) struct Initializer<'a> {
     pub(crate) rng: ChaCha8Rng,
@@ -52,7 +54,17 @@ impl Dense {
 
     /// `[inputs, batch]` to `[outputs, batch]`
     pub(crate) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        self.weight.val().matmul(input) + self.bias.val().unsqueeze_dim(1)
+        self.map(input) + self.bias.val().unsqueeze_dim(1)
+    }
+}
+
+impl Affine for Dense {
+    fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        self.forward(input)
+    }
+
+    fn map(&self, tangents: Tensor<2>) -> Tensor<2> {
+        self.weight.val().matmul(tangents)
     }
 }
 
@@ -163,5 +175,19 @@ impl Norm {
         let normal = normalize(values, &self.mean, &self.variance);
         let scaled = normal * self.weight.val().unsqueeze_dim(1);
         (scaled + self.bias.val().unsqueeze_dim(1)).reshape([rows, batch])
+    }
+}
+
+impl Affine for Norm {
+    fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        self.forward(input)
+    }
+
+    fn map(&self, tangents: Tensor<2>) -> Tensor<2> {
+        let [rows, batch] = tangents.dims();
+        let channels = self.weight.dims()[0];
+        let scale = self.weight.val() / self.variance.value().add_scalar(EPSILON).sqrt();
+        let values = tangents.reshape([channels, rows / channels * batch]);
+        (values * scale.unsqueeze_dim(1)).reshape([rows, batch])
     }
 }

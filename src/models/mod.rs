@@ -25,6 +25,7 @@ mod prefixes;
 #[cfg(test)]
 pub(crate) mod reference;
 mod surroundings;
+mod tangents;
 #[cfg(test)]
 mod theorems;
 mod vae;
@@ -52,6 +53,7 @@ pub use self::pca_ae::{PcaAe, PcaAeSpec, Trunk};
 pub use self::pcae::{Objective, Pcae, PcaeSpec};
 pub use self::prefixes::{PrefixSpec, PrefixWeights, Sweep};
 pub use self::surroundings::{Surroundings, map_rows, rows_on};
+pub use self::tangents::Decoded;
 pub use self::vae::{Vae, VaeSpec};
 pub use self::weights::{WeightArray, Weights, WeightsError};
 use crate::data::SampleForm;
@@ -145,6 +147,24 @@ impl ModelSpec {
         }
     }
 
+    /// Returns how reconstructions are compared in training; a PCA has no choice.
+    pub const fn reconstruction(&self, form: SampleForm) -> Option<Reconstruction> {
+        let (asked, network) = match self {
+            Self::Ae(spec) => (spec.reconstruction, &spec.network),
+            Self::ArdVae(spec) => (spec.reconstruction, &spec.network),
+            Self::Hae(spec) => (spec.reconstruction, &spec.network),
+            Self::Irmae(spec) => (spec.reconstruction, &spec.network),
+            Self::Pca(_) => return None,
+            Self::PcaAe(spec) => (spec.reconstruction, &spec.network),
+            Self::Pcae(spec) => (spec.reconstruction, &spec.network),
+            Self::Vae(spec) => (spec.reconstruction, &spec.network),
+        };
+        match asked {
+            Some(asked) => Some(asked),
+            None => Some(network.usual_reconstruction(form)),
+        }
+    }
+
     /// Builds a trained model that encodes and decodes on `device`.
     pub fn codec(
         &self,
@@ -218,8 +238,17 @@ pub trait Codec {
     /// Returns the raw output decoded from codes: `[batch, latent]` to `[batch, values]`.
     fn decode(&self, codes: Tensor<2>) -> Tensor<2>;
 
+    /// Returns the raw output decoded from codes with its exact derivatives along directions of
+    /// the code, `[directions, latent]`; only for models in use, not in training.
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded;
+
     /// Returns what the raw output stands for.
     fn output(&self) -> Output;
+
+    /// Returns codes drawn from the distributions of samples; none if each sample has one code.
+    fn draw(&self, _inputs: Tensor<2>, _rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {
+        None
+    }
 }
 
 /// A model that can be trained.

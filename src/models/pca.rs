@@ -11,7 +11,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::{Codec, ModelError, Output};
+use super::{Codec, Decoded, ModelError, Output};
 use crate::data::{SampleForm, SampleSet};
 use crate::numerics::PrincipalAxes;
 
@@ -65,6 +65,13 @@ impl Codec for Pca {
 
     fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
         codes.matmul(self.axes.val()) + self.mean.val().unsqueeze()
+    }
+
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        let [batch, _] = codes.dims();
+        let moves: Tensor<3> = directions.matmul(self.axes.val()).unsqueeze_dim(1);
+        let [count, _, values] = moves.dims();
+        Decoded { outputs: self.decode(codes), tangents: moves.expand([count, batch, values]) }
     }
 
     fn output(&self) -> Output {

@@ -23,7 +23,8 @@ use super::encoder::Encoder;
 use super::layers::{Dense, Initializer, PlainNorm};
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Codec, Losses, ModelError, Output, Reconstruction, Start, Surroundings,
+    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+    Surroundings,
 };
 use crate::data::SampleForm;
 use crate::numerics::units::NonNegativeF64;
@@ -187,6 +188,10 @@ impl Codec for PcaAe {
 
     fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
         self.decoder.forward(codes)
+    }
+
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.decoder.forward_with_tangents(codes, directions)
     }
 
     fn output(&self) -> Output {

@@ -21,7 +21,7 @@ use super::gamma::{GammaSpec, initial_weights, updated_weights};
 use super::isometry::IsometryLoss;
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Clock, Codec, Losses, ModelError, Output, Reconstruction, Start,
+    Autoencoder, Batch, Clock, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
     Surroundings,
 };
 use crate::numerics::units::NonNegativeF64;
@@ -123,6 +123,10 @@ impl Codec for Pcae {
 
     fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
         self.decoder.forward(codes)
+    }
+
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.decoder.forward_with_tangents(codes, directions)
     }
 
     fn output(&self) -> Output {

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
 
 use super::{
-    Ae, ArdVae, Autoencoder, Batch, Hae, Irmae, Lesson, ModelSpec, PcaAe, Pcae, Start, Vae,
+    Ae, ArdVae, Autoencoder, Batch, Codec, Hae, Irmae, Lesson, ModelSpec, PcaAe, Pcae, Start, Vae,
     WeightArray, Weights,
 };
 use crate::data::SampleForm;
@@ -117,6 +117,27 @@ impl Case {
     pub(crate) fn hae(&self) -> Hae {
         let ModelSpec::Hae(spec) = self.spec() else { panic!("{} is no HAE", self.name) };
         self.build(|start| Hae::new(&spec, start).unwrap())
+    }
+
+    /// Makes the model with PyTorch's weights as it is used, not trained.
+    pub(crate) fn codec(&self) -> Box<dyn Codec> {
+        fn in_use<M: Autoencoder + 'static>(model: M) -> Box<dyn Codec> {
+            Box::new(model.valid())
+        }
+        match self.spec() {
+            ModelSpec::Ae(spec) => in_use(self.build(|start| Ae::new(&spec, start).unwrap())),
+            ModelSpec::ArdVae(spec) => {
+                in_use(self.build(|start| ArdVae::new(&spec, start).unwrap()))
+            }
+            ModelSpec::Hae(_) => in_use(self.hae()),
+            ModelSpec::Irmae(spec) => in_use(self.build(|start| Irmae::new(&spec, start).unwrap())),
+            ModelSpec::Pca(_) => panic!("PCA is compared with scikit-learn"),
+            ModelSpec::PcaAe(spec) => {
+                in_use(self.build(|start| PcaAe::complete(&spec, start).unwrap()))
+            }
+            ModelSpec::Pcae(_) => in_use(self.pcae()),
+            ModelSpec::Vae(spec) => in_use(self.build(|start| Vae::new(&spec, start).unwrap())),
+        }
     }
 
     pub(crate) fn weights_after_steps(&self) -> Weights {

@@ -16,7 +16,9 @@ use super::decoder::Decoder;
 use super::encoder::Encoder;
 use super::gaussian::{self, Gaussian};
 use super::network::NetworkSpec;
-use super::{Autoencoder, Batch, Codec, Losses, ModelError, Output, Reconstruction, Start};
+use super::{
+    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+};
 use crate::numerics::units::NonNegativeF64;
 
 /// Settings of a VAE.
@@ -90,11 +92,6 @@ impl Vae {
             codes: distributions.mean,
         }
     }
-
-    /// Returns the number of coordinates.
-    pub(super) const fn latent(&self) -> usize {
-        self.latent
-    }
 }
 
 impl Codec for Vae {
@@ -104,6 +101,14 @@ impl Codec for Vae {
 
     fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
         self.decoder.forward(codes)
+    }
+
+    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.decoder.forward_with_tangents(codes, directions)
+    }
+
+    fn draw(&self, inputs: Tensor<2>, rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {
+        Some(self.distributions(inputs).draw_from(rng))
     }
 
     fn output(&self) -> Output {

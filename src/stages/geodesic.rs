@@ -25,17 +25,31 @@ use crate::engine::digest::ContentDigest;
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::{Anchors, Distances, GeodesicSpec, PointSource, Rescale};
 use crate::numerics::Points;
+use crate::training::TrainError;
 
 /// The file that says which samples the distances are between.
-pub(super) const SAMPLES_DIGEST: &str = "samples.blake3";
+const SAMPLES_DIGEST: &str = "samples.blake3";
 
 /// Returns what tells a set of samples from any other.
-pub(super) fn samples_digest(samples: &SampleSet) -> String {
+fn samples_digest(samples: &SampleSet) -> String {
     let mut hasher = blake3::Hasher::new();
     samples.feed(&mut |bytes| {
         hasher.update(bytes);
     });
     ContentDigest::of_hash(hasher.finalize()).to_string()
+}
+
+/// Makes sure that distances are between the very samples given; distances of a program that
+/// doesn't say which samples it took are trusted.
+pub(super) fn check_samples(
+    context: &RunContext,
+    distances: &StageRef<Distances>,
+    samples: &SampleSet,
+) -> Result<(), StageError> {
+    match context.files_of(distances)?.read(SAMPLES_DIGEST) {
+        Ok(of) if of != samples_digest(samples).as_bytes() => Err(TrainError::OtherSamples.into()),
+        _ => Ok(()),
+    }
 }
 
 impl PointSource for SampleSet {

@@ -19,6 +19,7 @@ mod interpolate;
 mod neighbors;
 mod preprocess;
 mod records;
+mod relevance;
 mod runtime;
 mod samples;
 mod score;
@@ -48,6 +49,7 @@ pub use geodesic::Geodesic;
 pub use interpolate::Interpolate;
 pub use neighbors::Neighbors;
 pub use preprocess::Preprocess;
+pub use relevance::Relevance;
 pub use runtime::Runtime;
 pub use score::{MetricSpec, Score};
 pub use table::Table;
@@ -83,6 +85,8 @@ pub enum AnyStage {
     Neighbors(Neighbors),
     /// Chooses, splits and changes samples.
     Preprocess(Preprocess),
+    /// Scores the coordinates of a code.
+    Relevance(Relevance),
     /// Tells how long a training took.
     Runtime(Runtime),
     /// Measures a trained model.
@@ -110,6 +114,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Interpolate", include_str!("interpolate.rs")),
     ("Neighbors", include_str!("neighbors.rs")),
     ("Preprocess", include_str!("preprocess.rs")),
+    ("Relevance", include_str!("relevance.rs")),
     ("Runtime", include_str!("runtime.rs")),
     ("Score", include_str!("score.rs")),
     ("Table", include_str!("table.rs")),
@@ -144,6 +149,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../dimension/local_pca.rs"),
     include_str!("../dimension/mle.rs"),
     include_str!("../dimension/mod.rs"),
+    include_str!("../dimension/relevance.rs"),
     include_str!("../dimension/moments.rs"),
     include_str!("../dimension/pca_rules.rs"),
     include_str!("../dimension/spectrum.rs"),
@@ -169,6 +175,9 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../models/pcae.rs"),
     include_str!("../models/prefixes.rs"),
     include_str!("../models/vae.rs"),
+    include_str!("../quality/factors.rs"),
+    include_str!("../quality/isometry.rs"),
+    include_str!("../quality/smoothness.rs"),
     include_str!("../report/figures/contact_sheet.rs"),
     include_str!("../report/figures/interpolation.rs"),
     include_str!("../report/figures/learning_curves.rs"),
@@ -177,6 +186,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../report/table.rs"),
     include_str!("../training/adam.rs"),
     include_str!("../training/mod.rs"),
+    include_str!("../training/opened.rs"),
     include_str!("../training/schedule.rs"),
     include_str!("../training/stopping.rs"),
     include_str!("interpolate.rs"),
@@ -200,6 +210,7 @@ impl StageSet for AnyStage {
             Self::Interpolate(stage) => stage,
             Self::Neighbors(stage) => stage,
             Self::Preprocess(stage) => stage,
+            Self::Relevance(stage) => stage,
             Self::Runtime(stage) => stage,
             Self::Score(stage) => stage,
             Self::Table(stage) => stage,

@@ -28,9 +28,8 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, TrainSamples};
-use super::geodesic::{SAMPLES_DIGEST, samples_digest};
+use super::geodesic::check_samples;
 use super::stopwatch::Stopwatch;
-use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::events::Progress;
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
@@ -38,8 +37,8 @@ use crate::geometry::Distances;
 use crate::models::ModelSpec;
 use crate::numerics::Seed;
 use crate::training::{
-    self, Checkpointing, EarlyStopping, Fit, Flow, Length, OptimizerSpec, Schedule, TrainError,
-    TrainSpec, TrainingData, fit,
+    self, Checkpointing, EarlyStopping, Fit, Flow, Length, OptimizerSpec, Schedule, TrainSpec,
+    TrainingData, fit,
 };
 
 /// Share of the time that writing checkpoints may take.
@@ -79,22 +78,6 @@ pub struct Train {
     /// Time after which the state is kept, so that a run that ends there is served at once.
     #[serde(default, skip_serializing)]
     pub keep_every: Option<Length>,
-}
-
-impl Train {
-    /// Makes sure that distances are between the very samples that are learned from; distances of
-    /// a program that doesn't say which samples it took are trusted.
-    fn check_samples(&self, context: &RunContext, samples: &SampleSet) -> Result<(), StageError> {
-        let Some(distances) = &self.distances else {
-            return Ok(());
-        };
-        match context.files_of(distances)?.read(SAMPLES_DIGEST) {
-            Ok(of) if of != samples_digest(samples).as_bytes() => {
-                Err(TrainError::OtherSamples.into())
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Stage for Train {
@@ -151,7 +134,9 @@ impl Stage for Train {
         let samples = context.load(&self.data)?.0;
         let distances = self.distances.as_ref().map(|input| context.load(input)).transpose()?;
         let validation = self.validation.as_ref().map(|input| context.load(input)).transpose()?;
-        self.check_samples(context, &samples)?;
+        if let Some(distances) = &self.distances {
+            check_samples(context, distances, &samples)?;
+        }
         let data = TrainingData {
             samples: &samples,
             distances: distances.as_ref(),

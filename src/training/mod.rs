@@ -11,6 +11,7 @@ mod history;
 mod keeper;
 #[cfg(test)]
 mod lab;
+mod opened;
 mod progress;
 mod recorder;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use self::batches::TrainingData;
 pub use self::checkpoint::CheckpointError;
 pub use self::fit::fit;
 pub use self::history::{History, HistoryError};
+pub use self::opened::{Codes, DecoderOutput, OpenedModel};
 pub use self::progress::{Checkpointing, Fit, Flow, Progress};
 pub use self::schedule::Schedule;
 pub use self::stopping::EarlyStopping;

@@ -5,7 +5,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::TrainError;
+use super::{OpenedModel, TrainError};
 use crate::data::{Annotations, Images, SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
 use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on};
@@ -126,6 +126,17 @@ impl TrainedModel {
     /// Returns the settings of the model.
     pub const fn spec(&self) -> &ModelSpec {
         &self.spec
+    }
+
+    /// Brings the model to a device, for many questions.
+    pub fn opened(&self, device: DeviceName) -> Result<OpenedModel, TrainError> {
+        let device = open(device)?;
+        Ok(OpenedModel {
+            codec: self.spec.codec(self.form, &self.weights, &device)?,
+            form: self.form,
+            reconstruction: self.spec.reconstruction(self.form),
+            device,
+        })
     }
 
     fn codec(&self, samples: &SampleSet, device: &Device) -> Result<Box<dyn Codec>, TrainError> {

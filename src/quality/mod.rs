@@ -1,0 +1,53 @@
+//! The quality of a code: what can be said of it beyond how well it is decoded.
+//!
+//! One file for each measure. All take plain tables of codes, decodings and factors, so that none
+//! needs to know models, data sets or pipelines.
+
+mod correlation;
+mod factors;
+mod isometry;
+mod least_squares;
+mod order;
+mod pairs;
+#[cfg(test)]
+mod reference;
+mod smoothness;
+
+use thiserror::Error;
+
+pub use self::factors::{FactorFit, FactorFits, Factors};
+pub use self::isometry::{Isometry, IsometryFit};
+pub use self::order::OrderViolations;
+pub use self::smoothness::{PathSteps, Smoothness};
+use crate::geometry::GeometryError;
+
+/// Says why the quality of a code could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum QualityError {
+    /// There are no two samples to compare.
+    #[error("pairs need at least 2 samples, found {samples}")]
+    TooFewSamples {
+        /// Number of samples.
+        samples: usize,
+    },
+    /// Codes and distances do not belong together.
+    #[error("there are {codes} codes but distances between {distances} samples")]
+    OtherSamples {
+        /// Number of codes.
+        codes: usize,
+        /// Number of samples in the table of distances.
+        distances: usize,
+    },
+    /// No pair is apart in the data, or none is in the code.
+    #[error("no pair of samples is apart both in the data and in the code")]
+    NoDistance,
+    /// The codes do not vary.
+    #[error("the codes do not vary, so their coordinates have no order")]
+    NoVariance,
+    /// Nothing is known of what caused the samples.
+    #[error("no factor of the samples is known to vary, so codes can't be compared with any")]
+    NoFactors,
+    /// The neighbors of codes can't be found.
+    #[error("cannot find the neighbors of the codes")]
+    Neighbors(#[from] GeometryError),
+}

@@ -1,0 +1,202 @@
+//! `Relevance`: how many coordinates of a code matter to what is decoded from it.
+//!
+//! Each coordinate is scored by its variance times its weight in the decoder's exact Jacobian, as
+//! ARD-VAE does; the dimension is the number of coordinates, by falling score, whose share of all
+//! scores exceeds the threshold. It is for models whose coordinates have no order. Those without
+//! preferred axes (`Irmae`, `Ae`) are turned to the principal axes of their codes first.
+//!
+//! ```ron
+//! "relevance-{seed}": Relevance(
+//!     model: "train-{seed}", data: "train-images", form: Code, images: 100,
+//!     threshold: 0.99, also: [0.999], basis: Own,
+//! ),
+//! "relevance-irmae-{seed}": Relevance(
+//!     model: "irmae-{seed}", data: "train-images", threshold: 0.99, basis: Principal,
+//! )
+//! ```
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use super::artifacts::AnySamples;
+use crate::dimension::{
+    Basis, JacobianWeights, RelevanceForm, RelevanceScores, count_name, turned,
+};
+use crate::engine::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
+use crate::numerics::units::Fraction;
+use crate::numerics::{Points, Seed};
+use crate::report::{RecordValue, Values};
+use crate::training::{Codes, DecoderOutput, TrainedModel};
+
+/// Settings of a relevance stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Relevance {
+    /// The trained model.
+    pub model: StageRef<TrainedModel>,
+    /// The images or vectors that are encoded.
+    pub data: StageRef<AnySamples>,
+    /// How a coordinate is weighted by the Jacobian; the code of ARD-VAE and its text differ.
+    #[serde(default)]
+    pub form: RelevanceForm,
+    /// Samples at which the decoder is differentiated: the first so many.
+    #[serde(default = "usual_images")]
+    pub images: NonZeroUsize,
+    /// Share of all scores that the counted coordinates must exceed.
+    pub threshold: Fraction,
+    /// More shares to count at: 0.999 makes a value `dimension_99.9`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Fraction>,
+    /// Which coordinates are scored.
+    #[serde(default)]
+    pub basis: Basis,
+    /// Which output of the decoder is differentiated.
+    #[serde(default)]
+    pub output: DecoderOutput,
+    /// Samples whose codes give the variances: the first so many, if there are more.
+    #[serde(default = "usual_codes")]
+    pub codes: NonZeroUsize,
+    /// Source of the codes of models that give each sample a distribution.
+    #[serde(default = "usual_seed")]
+    pub seed: Seed,
+}
+
+const fn usual_images() -> NonZeroUsize {
+    const USUAL: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+    USUAL
+}
+
+const fn usual_codes() -> NonZeroUsize {
+    const USUAL: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+    USUAL
+}
+
+const fn usual_seed() -> Seed {
+    Seed(0)
+}
+
+impl Stage for Relevance {
+    fn kind(&self) -> Kind {
+        Kind { name: "Relevance", version: 1 }
+    }
+
+    fn inputs(&self) -> Vec<Input> {
+        vec![self.model.input("model"), self.data.input("data")]
+    }
+
+    fn output(&self, _inputs: &[Vec<String>]) -> String {
+        "record".to_owned()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Device
+    }
+
+    fn values(&self) -> Option<Vec<String>> {
+        let names = ["dimension", "order", "scores", "share", "variances", "weights"];
+        let counts = self.also.iter().map(|&threshold| count_name(threshold));
+        Some(names.into_iter().map(str::to_owned).chain(counts).collect())
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let model = context.load(&self.model)?.opened(context.device().parse()?)?;
+        let samples = context.load(&self.data)?.0;
+        let codes = model.draw(&samples, self.codes.max(self.images), self.seed)?;
+        let directions = self.basis.directions(&codes.points)?;
+        let variances = self.variances(&codes, &directions);
+        let first = first(&codes.points, self.images.get());
+        let (latent, outputs) = (directions.rows(), model.values());
+        let mut sums = JacobianWeights::new(self.form, latent, outputs, first.rows());
+        model.differentiate(&first, &directions, self.output, &mut |coordinate, tangent| {
+            sums.add(coordinate, tangent);
+        });
+        let weights = sums.weights();
+        let scores = RelevanceScores::new(&weights, &variances)?;
+        context.log(&format!(
+            "{} codes{} gave the variances, {} of them the Jacobians",
+            codes.points.rows().min(self.codes.get()),
+            if codes.are_drawn { ", drawn from their distributions," } else { "" },
+            first.rows()
+        ));
+        let dimension = scores.count(self.threshold);
+        context.log(&format!(
+            "dimension {dimension} of {latent}, which holds {:.4} of all relevance",
+            scores.share(dimension)
+        ));
+        let mut record = self.record(&scores);
+        record.insert("variances".to_owned(), RecordValue::List(variances));
+        record.insert("weights".to_owned(), RecordValue::List(weights));
+        context.store(&record)
+    }
+}
+
+impl Relevance {
+    /// Returns the variance of each scored coordinate: about zero for codes that were drawn, whose
+    /// prior has a mean of zero, else about the mean.
+    fn variances(&self, codes: &Codes, directions: &Points) -> Vec<f64> {
+        let turned = turned(&first(&codes.points, self.codes.get()), directions);
+        if codes.are_drawn { turned.second_moments() } else { turned.variances() }
+    }
+
+    /// Lists what follows from the scores under its names.
+    fn record(&self, scores: &RelevanceScores) -> Values {
+        let dimension = scores.count(self.threshold);
+        let order = scores.order.iter().map(|&coordinate| (coordinate + 1) as f64).collect();
+        let values = [
+            ("dimension", RecordValue::Number(dimension as f64)),
+            ("order", RecordValue::List(order)),
+            ("scores", RecordValue::List(scores.scores.clone())),
+            ("share", RecordValue::Number(scores.share(dimension))),
+        ];
+        let counts = self.also.iter().map(|&threshold| {
+            (count_name(threshold), RecordValue::Number(scores.count(threshold) as f64))
+        });
+        values.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(counts).collect()
+    }
+}
+
+/// Returns the first points, at most `count`.
+fn first(points: &Points, count: usize) -> Points {
+    let values = points.values().len().min(count * points.width());
+    Points::from_rows(points.width(), points.values()[..values].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(more: &str) -> Relevance {
+        let text = format!(r#"(model: "m", data: "d", threshold: 0.8{more})"#);
+        ron::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_record_has_one_dimension_for_each_threshold_and_the_coordinates_by_relevance() {
+        let stage = stage(", also: [0.95, 0.999]");
+        let scores = RelevanceScores::new(&[1.0, 6.0, 3.0], &[1.0, 1.0, 1.0]).unwrap();
+        let record = stage.record(&scores);
+        assert_eq!(record["dimension"], RecordValue::Number(2.0));
+        assert_eq!(record["dimension_95"], RecordValue::Number(3.0));
+        assert_eq!(record["dimension_99.9"], RecordValue::Number(3.0));
+        assert_eq!(record["order"], RecordValue::List(vec![2.0, 3.0, 1.0]));
+        assert_eq!(record["scores"], RecordValue::List(vec![1.0, 6.0, 3.0]));
+        let mut names: Vec<String> = record.keys().cloned().collect();
+        names.extend(["variances", "weights"].map(str::to_owned));
+        names.sort_unstable();
+        let mut declared = stage.values().unwrap();
+        declared.sort_unstable();
+        assert_eq!(names, declared);
+    }
+
+    #[test]
+    fn drawn_codes_vary_about_zero_and_others_about_their_mean() {
+        let stage = stage(", codes: 2");
+        let points = Points::from_rows(1, vec![1.0, 3.0, 100.0]);
+        let directions = Points::from_rows(1, vec![1.0]);
+        let codes = |are_drawn| Codes { points: points.clone(), are_drawn };
+        assert_eq!(stage.variances(&codes(true), &directions), [5.0], "only the first two count");
+        assert_eq!(stage.variances(&codes(false), &directions), [1.0]);
+    }
+}

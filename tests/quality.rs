@@ -1,0 +1,80 @@
+//! Measures of a code, end to end, on a model for which they can be told beforehand: a PCA.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+const PIPELINE: &str = r#"Pipeline(name: "p", axes: {
+    "form": {"code": Code, "paper": Paper}, "basis": {"own": Own, "principal": Principal},
+}, stages: {
+    "images": Dataset(
+        source: Dsprites(Render(size: 16, factors: Continuous(samples: 120, seed: 0))), split: Train,
+    ),
+    "distances": Geodesic(data: "images", neighbors: 5),
+    "pca": Train(model: Pca(latent: 4), data: "images", length: Steps(1), batch_size: 8,
+                 optimizer: Adam(rate: 1e-3), seed: 0),
+    "relevance-{form}-{basis}": Relevance(
+        model: "pca", data: "images", form: Axis(form), basis: Axis(basis), images: 30,
+        threshold: 0.7, also: [0.999],
+    ),
+    "spectrum": Estimate(points: "codes", estimator: Spectrum(threshold: 0.7)),
+    "codes": Encode(model: "pca", data: "images"),
+    "smoothness": Score(model: "pca", data: "images", metric: Smoothness(pairs: 70, seed: 0)),
+    "isometry": Score(model: "pca", data: "images", distances: "distances",
+                      metric: Isometry(pairs: 100, seed: 0)),
+    "order": Score(model: "pca", data: "images", metric: Order),
+    "factors": Score(model: "pca", data: "images", metric: Factors(first: 2)),
+})"#;
+
+fn record(sandbox: &Sandbox, stage: &str) -> Value {
+    sandbox.call(&["export", stage, stage]).ok();
+    serde_json::from_str(&sandbox.read(&format!("{stage}/record.json"))).unwrap()
+}
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn a_pca_is_measured_as_its_formulas_say() {
+    let sandbox = Sandbox::new(PIPELINE);
+    sandbox.run().ok();
+    let spectrum = record(&sandbox, "spectrum");
+    for basis in ["own", "principal"] {
+        for form in ["code", "paper"] {
+            let relevance = record(&sandbox, &format!("relevance-{form}-{basis}"));
+            // The decoder's columns are unit vectors, the same for every image.
+            for weight in numbers(&relevance["weights"]) {
+                assert!((weight - 1.0).abs() < 1e-5, "{form}, {basis}: {weight}");
+            }
+            let pairs =
+                numbers(&relevance["scores"]).into_iter().zip(numbers(&spectrum["variances"]));
+            for (score, variance) in pairs {
+                assert!((score - variance).abs() < 1e-4 * variance, "{score} against {variance}");
+            }
+            assert_eq!(relevance["dimension"], spectrum["dimension"]);
+            assert_eq!(relevance["dimension_99.9"], 4);
+            assert_eq!(numbers(&relevance["order"]), [1.0, 2.0, 3.0, 4.0]);
+        }
+    }
+    let smoothness = record(&sandbox, "smoothness");
+    assert!(smoothness["smoothness"].as_f64().unwrap() < 1e-6, "{smoothness}");
+    assert!(smoothness["step_length"].as_f64().unwrap() > 0.1, "{smoothness}");
+    let order = record(&sandbox, "order");
+    assert_eq!((&order["order_pairs"], &order["order_share"]), (&0.into(), &0.into()));
+    let isometry = record(&sandbox, "isometry");
+    assert!(isometry["isometry_correlation"].as_f64().unwrap() > 0.5, "{isometry}");
+    let factors = record(&sandbox, "factors");
+    assert!(factors["first_4_r2"].is_null() && factors["first_2_r2"].is_number(), "{factors}");
+}
+
+#[test]
+fn distances_between_other_samples_are_refused() {
+    let sandbox = Sandbox::new(PIPELINE);
+    sandbox.edit(r#"Geodesic(data: "images""#, r#"Geodesic(data: "others""#);
+    let others = r#""others": Dataset(source: Dsprites(Render(size: 16,
+        factors: Continuous(samples: 120, seed: 1))), split: Train), "distances": Geo"#;
+    sandbox.edit(r#""distances": Geo"#, others);
+    let failed = sandbox.call(&["pipeline.ron", "--until", "isometry"]).fails_with(1);
+    assert!(failed.stderr.contains("the distances are between other samples"), "{}", failed.stderr);
+}
