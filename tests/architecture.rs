@@ -151,7 +151,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Runtime", "e2cbf1e1"),
         ("Score", "bd5f9570"),
         ("Table", "b84ab9f9"),
-        ("Train", "ae473908"),
+        ("Train", "908e1625"),
         ("TrainClassifier", "2c6bc505"),
     ];
     let pinned = pinned.map(|(kind, key)| (kind.to_owned(), key.to_owned()));

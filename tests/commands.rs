@@ -214,7 +214,7 @@ fn completions_and_manual_are_generated() {
 fn stage_kinds_explain_themselves() {
     let sandbox = Sandbox::new(SUMS);
     let all = sandbox.call(&["explain"]).ok();
-    assert_eq!(all.stdout.lines().count(), 15, "{}", all.stdout);
+    assert_eq!(all.stdout.lines().count(), 19, "{}", all.stdout);
     let train = sandbox.call(&["explain", "train"]).ok();
     assert!(train.stdout.contains("batch_size: NonZeroUsize"), "{}", train.stdout);
     let typo = sandbox.call(&["explain", "Trian"]).fails_with(2);

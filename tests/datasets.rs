@@ -99,7 +99,7 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
 fn images_and_vectors_have_a_spectrum_as_they_are() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "own", stages: {
-        "all": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 30, seed: 0)))),
+        "all": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 30, seed: 0))), split: Test),
         "flat": Preprocess(data: "all", steps: [Flatten]),
         "of-images": Estimate(points: "all", estimator: Spectrum(threshold: 0.9)),
         "of-vectors": Estimate(points: "flat", estimator: Spectrum(threshold: 0.9)),

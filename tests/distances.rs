@@ -9,7 +9,10 @@ fn two_groups() -> String {
 }
 
 const PIPELINE: &str = r#"Pipeline(name: "p", stages: {
-    "vectors": Dataset(source: Table(columns: ["x", "y"]), path: "data.csv", split: Train),
+    "vectors": Dataset(
+        source: Table(columns: ["x", "y"]), path: "data.csv", split: Train,
+        division: Shares(train: 1, validation: 0, test: 0, seed: 0),
+    ),
     "images": Dataset(
         source: Dsprites(Render(size: 16, factors: Continuous(samples: 40, seed: 0))), split: Train,
     ),

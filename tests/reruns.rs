@@ -324,5 +324,5 @@ fn distances_of_other_images_are_refused() {
         images("those", 2),
     ));
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
-    assert!(failed.stderr.contains("between other images than `data`"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("between other samples than `data`"), "{}", failed.stderr);
 }

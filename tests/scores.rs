@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::sandbox::Sandbox;
 
 const PIPELINE: &str = r#"Pipeline(name: "scores", stages: {
-    "real": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 40, seed: 0)))),
-    "drawn": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 30, seed: 1)))),
+    "real": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 40, seed: 0))), split: Test),
+    "drawn": Dataset(source: Dsprites(Render(size: 16, factors: Continuous(samples: 30, seed: 1))), split: Test),
     "real-pixels": Features(data: "real", network: Pixels),
     "drawn-pixels": Features(data: "drawn", network: Pixels),
     "of-features": Frechet(real: "real-pixels", generated: "drawn-pixels",
@@ -55,11 +55,11 @@ fn weights_of_another_network_are_told_by_the_array_that_is_missing() {
     );
     let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/pytorch/tiny.pth");
     fs::copy(tiny, sandbox.path().join("weights.pth")).unwrap();
-    let failed = sandbox.run().fails_with(1);
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
     let told = "the model needs an array `Conv2d_1a_3x3.conv.weight`, which is missing";
     assert!(failed.stderr.contains(told), "{}", failed.stderr);
     sandbox.write("weights.pth", "hello");
-    let failed = sandbox.run().fails_with(1);
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
     let told = "weights.pth: this is neither a PyTorch file nor a safetensors file";
     assert!(failed.stderr.contains(told), "{}", failed.stderr);
 }
