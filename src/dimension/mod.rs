@@ -166,11 +166,10 @@ impl EstimatorSpec {
         let fewest = match self {
             Self::Mle(mle) => mle.fewest(),
             Self::Variance(_) | Self::Spectrum(_) => 0,
-            Self::TwoNn(_) | Self::LocalPca(_) | Self::Mom(_) => 2,
             Self::CorrelationDimension(slope) if slope.near == 0 || slope.far <= slope.near => {
                 return Some("`near` must be at least 1, and `far` above it".to_owned());
             }
-            Self::CorrelationDimension(_) => 2,
+            Self::TwoNn(_) | Self::LocalPca(_) | Self::CorrelationDimension(_) | Self::Mom(_) => 2,
         };
         let found = self.neighbors().filter(|found| *found < fewest)?;
         Some(format!("at least {fewest} neighbors are needed here, found {found}"))

@@ -135,7 +135,9 @@ impl Kinds {
             order.chunk_by(|&one, &other| bits(one).eq(bits(other))).map(<[u32]>::to_vec).collect();
         let mut kind_of_row = vec![0; points.rows()];
         for (kind, rows) in (0..).zip(&members) {
-            rows.iter().for_each(|&row| kind_of_row[row as usize] = kind);
+            for &row in rows {
+                kind_of_row[row as usize] = kind;
+            }
         }
         let firsts = members.iter().flat_map(|rows| points.row(rows[0] as usize));
         let first_of_each = Points::from_rows(points.width(), firsts.copied().collect());

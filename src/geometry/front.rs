@@ -30,8 +30,8 @@ impl Tile<'_> {
         for (at, (products, squares)) in lanes {
             let pairs = products.iter().zip(squares);
             // Without a branch for each, for there is rarely one within the limit.
-            let any = pairs.fold(false, |any, (product, square)| any | (product + square <= limit));
-            if !any && limit.is_finite() {
+            let near = pairs.filter(|(product, square)| *product + *square <= limit).count();
+            if near == 0 && limit.is_finite() {
                 continue;
             }
             for (lane, (product, square)) in products.iter().zip(squares).enumerate() {

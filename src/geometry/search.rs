@@ -148,7 +148,9 @@ impl<'a> Search<'a> {
         }
         room.fronts.resize_with(asked, Front::default);
         let fronts = &mut room.fronts[..asked];
-        fronts.iter_mut().for_each(|front| front.begin(count));
+        for front in fronts.iter_mut() {
+            front.begin(count);
+        }
         self.sweep(&compared, asked, &mut room.products, |index, tile| {
             let (query, front) = (&queries[index], &mut fronts[index]);
             front.gather(&tile, own(index), query.limit(front.reach()));

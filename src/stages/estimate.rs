@@ -104,7 +104,7 @@ impl Stage for Estimate {
                         "{needed} neighbors of each point are needed, but this stage finds {found}"
                     );
                     problem("neighbors", message, "raise its `count`")
-                }))
+                }));
             }
             (false, _) => {}
         }
