@@ -211,15 +211,15 @@ mod tests {
     fn decoders_in_use_have_the_jacobians_of_pytorch() {
         #[derive(Deserialize)]
         struct Reference {
-            cases: Vec<Jacobian>,
+            cases: Vec<Known>,
         }
-        /// `[images, outputs, latent]`
         #[derive(Deserialize)]
-        struct Jacobian {
+        struct Known {
             name: String,
             images: usize,
             latent: usize,
             codes: Vec<f32>,
+            /// `[images, outputs, latent]`
             jacobian: Vec<f32>,
         }
         let text =
@@ -227,7 +227,7 @@ mod tests {
         let cases = serde_json::from_str::<Reference>(text).unwrap().cases;
         assert_eq!(cases.len(), 13);
         let device = open(test_device()).unwrap();
-        for Jacobian { name, images, latent, codes, jacobian } in cases {
+        for Known { name, images, latent, codes, jacobian } in cases {
             let codes = Tensor::from_data(TensorData::new(codes, [images, latent]), &device);
             let model = Case::named(&name).codec();
             let found = model.decode_with_tangents(codes, Tensor::eye(latent, &device)).tangents;

@@ -34,7 +34,9 @@ impl LinearSpan {
             }
             let after = length(&rest);
             if after > NEGLIGIBLE * before {
-                rest.iter_mut().for_each(|value| *value /= after);
+                for value in &mut rest {
+                    *value /= after;
+                }
                 basis.push(rest);
             }
         }
