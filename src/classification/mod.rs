@@ -38,15 +38,18 @@ pub enum ClassificationError {
     },
     /// The samples have no classes.
     #[error(
-        "the {what} samples have no classes: use a set that has them, or make some of a factor \
-         with `classes: Bins(factor: \"..\", count: 5)`"
+        "the {what} samples have no classes: use a set that has them (`Classify` can also make some \
+         of a factor with `classes: Bins(factor: \"..\", count: 5)`)"
     )]
     NoClasses {
         /// Which samples.
         what: &'static str,
     },
     /// Training and test samples have different classes.
-    #[error("the classes are {train} in training but {test} in the test")]
+    #[error(
+        "the classes are {train} in training but {test} in the test: take both from the same set with \
+         the same `select`"
+    )]
     OtherClasses {
         /// Names of the classes learned.
         train: String,

@@ -28,7 +28,7 @@ pub use self::pca_rules::PcaRule;
 pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, turned};
 pub use self::spectrum::Spectrum;
 pub use self::two_nn::{TwoNn, TwoNnFit};
-pub(crate) use self::variance::leading;
+use self::variance::leading;
 pub use self::variance::{CountOrder, Variance};
 use crate::geometry::{GeometryError, Neighbors};
 use crate::numerics::units::Fraction;
@@ -78,7 +78,10 @@ pub enum EstimateError {
     #[error("all neighbors of a point are equally far from it, so their number does not grow")]
     EquallyFar,
     /// Too few points are left.
-    #[error("{kept} of {points} points are left after the discarded share, at least 2 are needed")]
+    #[error(
+        "{kept} of {points} points are left after the discarded share, at least 2 are needed: lower \
+         `discard`"
+    )]
     FewRatios {
         /// Points that are left.
         kept: usize,
@@ -168,6 +171,9 @@ impl EstimatorSpec {
             Self::Variance(_) | Self::Spectrum(_) => 0,
             Self::CorrelationDimension(slope) if slope.near == 0 || slope.far <= slope.near => {
                 return Some("`near` must be at least 1, and `far` above it".to_owned());
+            }
+            Self::TwoNn(ratios) if ratios.discard.get() >= 1.0 => {
+                return Some("`discard` must be below 1, or nothing is left".to_owned());
             }
             Self::TwoNn(_) | Self::LocalPca(_) | Self::CorrelationDimension(_) | Self::Mom(_) => 2,
         };

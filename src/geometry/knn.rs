@@ -86,23 +86,39 @@ impl Neighbors {
         count: usize,
         links: Vec<(u32, f64)>,
     ) -> Result<Self, GeometryError> {
+        let broken = |rule| GeometryError::BrokenNeighbors { queries: asked.len(), points, rule };
         let known = |row: u32| (row as usize) < points;
-        let complete = asked.len().checked_mul(count) == Some(links.len());
-        if complete && asked.iter().copied().all(known) && links.iter().all(|&(row, _)| known(row))
-        {
-            Ok(Self { points, asked, count, links })
-        } else {
-            Err(GeometryError::BrokenNeighbors { queries: asked.len(), points })
+        if asked.is_empty() || count == 0 {
+            return Err(broken("there are some"));
         }
+        if asked.len().checked_mul(count) != Some(links.len()) {
+            return Err(broken("each point has as many"));
+        }
+        if !asked.iter().chain(links.iter().map(|(row, _)| row)).all(|&row| known(row)) {
+            return Err(broken("each is one of the points"));
+        }
+        if !asked.is_sorted_by(|a, b| a < b) {
+            return Err(broken("points are asked in ascending order, each once"));
+        }
+        let rows = || asked.iter().zip(links.chunks_exact(count));
+        if rows().any(|(row, links)| links.iter().any(|(other, _)| other == row)) {
+            return Err(broken("no point is its own neighbor"));
+        }
+        let is_length = |&(_, distance): &(u32, f64)| distance.is_finite() && distance >= 0.0;
+        let ascending = |links: &[(u32, f64)]| links.is_sorted_by(|a, b| a.1 <= b.1);
+        if !rows().all(|(_, links)| links.iter().all(is_length) && ascending(links)) {
+            return Err(broken("distances are finite and the nearest comes first"));
+        }
+        Ok(Self { points, asked, count, links })
     }
 
     /// Checks that these are neighbors among the given points.
     pub fn check(&self, points: &Points) -> Result<(), GeometryError> {
-        // The nearest of each point, measured again, has to the last bit the distance it had.
+        // The nearest of each point, measured again; programs may compute in single precision.
         let fits = |(at, &row): (usize, &u32)| {
             self.row(at).first().is_none_or(|&(other, distance)| {
                 let again = euclidean(points.row(row as usize), points.row(other as usize));
-                again.to_bits() == distance.to_bits()
+                (again - distance).abs() <= 1e-4 * again.max(distance)
             })
         };
         if self.points == points.rows() && self.asked.iter().enumerate().all(fits) {

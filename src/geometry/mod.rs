@@ -97,17 +97,21 @@ pub enum GeometryError {
         points: usize,
     },
     /// A stored list of neighbors does not fit together.
-    #[error("the neighbors of {queries} points among {points} don't fit together")]
+    #[error(
+        "the neighbors of {queries} points among {points} don't fit together: it must hold that {rule}"
+    )]
     BrokenNeighbors {
         /// Points asked.
         queries: usize,
         /// Points in the set.
         points: usize,
+        /// What does not hold.
+        rule: &'static str,
     },
     /// Neighbors were searched among other points.
     #[error(
-        "these are neighbors of other points ({neighbors} of them, here are {points}): search them \
-         with a `Neighbors` stage on the same `data`"
+        "these are neighbors among {neighbors} other points than the {points} here, for distances \
+         differ: search them with a `Neighbors` stage on the same `data`"
     )]
     OtherPoints {
         /// Points among which neighbors were searched.

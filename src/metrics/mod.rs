@@ -1,8 +1,9 @@
 //! How far two sets of points are from each other as samples of two distributions.
 //!
 //! [`Gaussian`] holds the Frechet distance, [`KidSpec`] the kernel distance. Both take features of
-//! any network, one row a sample. Only with the features of the Inception network of 2015 are they
-//! the scores that papers call FID and KID, so neither is called so here.
+//! any network, one row a sample. Only with the features of the Inception network of 2015 is the
+//! Frechet distance what papers call FID, so it is not called so here; `Kid` names the estimator,
+//! whatever the features.
 
 mod frechet;
 mod kid;

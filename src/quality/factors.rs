@@ -85,7 +85,10 @@ impl Factors {
         if varying.is_empty() {
             return Err(QualityError::NoFactors);
         }
-        let count = self.first.map_or(codes.width(), |first| first.get().min(codes.width()));
+        let count = self.first.map_or(codes.width(), NonZeroUsize::get);
+        if count > codes.width() {
+            return Err(QualityError::TooManyCoordinates { asked: count, width: codes.width() });
+        }
         let leading = (0..codes.rows()).flat_map(|row| &codes.row(row)[..count]);
         let leading = Points::from_rows(count, leading.copied().collect());
         let span = LinearSpan::of(&leading, count);

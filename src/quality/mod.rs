@@ -44,6 +44,20 @@ pub enum QualityError {
     /// The codes do not vary.
     #[error("the codes do not vary, so their coordinates have no order")]
     NoVariance,
+    /// More coordinates are asked for than there are.
+    #[error("the first {asked} coordinates are asked for, but codes have {width}: lower `first`")]
+    TooManyCoordinates {
+        /// Coordinates asked for.
+        asked: usize,
+        /// Coordinates of a code.
+        width: usize,
+    },
+    /// A coordinate is not a finite number.
+    #[error("coordinate {coordinate} of the codes has a variance that is not finite")]
+    NonFinite {
+        /// The first such coordinate, counting from 1.
+        coordinate: usize,
+    },
     /// Nothing is known of what caused the samples.
     #[error("no factor of the samples is known to vary, so codes can't be compared with any")]
     NoFactors,

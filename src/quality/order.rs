@@ -28,8 +28,11 @@ impl OrderViolations {
     /// Measures the order of codes.
     pub fn of(codes: &Points) -> Result<Self, QualityError> {
         let variances = codes.variances();
+        if let Some(broken) = variances.iter().position(|variance| !variance.is_finite()) {
+            return Err(QualityError::NonFinite { coordinate: broken + 1 });
+        }
         let total: f64 = variances.iter().sum();
-        if !(total.is_finite() && total > 0.0) {
+        if total <= 0.0 {
             return Err(QualityError::NoVariance);
         }
         let mut sorted = variances.clone();
@@ -73,6 +76,7 @@ mod tests {
     #[test]
     fn codes_that_do_not_vary_or_are_broken_have_no_order() {
         assert_eq!(OrderViolations::of(&points(&[0.0, 0.0])), Err(QualityError::NoVariance));
-        assert_eq!(OrderViolations::of(&points(&[f32::NAN])), Err(QualityError::NoVariance));
+        let broken = OrderViolations::of(&points(&[1.0, f32::NAN]));
+        assert_eq!(broken, Err(QualityError::NonFinite { coordinate: 2 }));
     }
 }

@@ -43,7 +43,7 @@ pub(super) const NETWORK: &str = "network.txt";
 /// Which network looks at the images.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum NetworkSpec {
+pub enum FeatureNetwork {
     /// The network that FID is defined by; 2048 features.
     Inception(InceptionSpec),
     /// The features of a classifier that a stage has trained.
@@ -74,7 +74,7 @@ pub struct Features {
     /// The images.
     pub data: StageRef<AnyImages>,
     /// What looks at them.
-    pub network: NetworkSpec,
+    pub network: FeatureNetwork,
 }
 
 impl InceptionSpec {
@@ -120,11 +120,11 @@ impl Stage for Features {
     fn inputs(&self) -> Vec<Input> {
         let mut inputs = vec![self.data.input("data")];
         inputs.extend(match &self.network {
-            NetworkSpec::Inception(inception) => {
+            FeatureNetwork::Inception(inception) => {
                 inception.weights.as_ref().map(|weights| weights.input("network.weights"))
             }
-            NetworkSpec::Classifier(classifier) => Some(classifier.input("network")),
-            NetworkSpec::Pixels => None,
+            FeatureNetwork::Classifier(classifier) => Some(classifier.input("network")),
+            FeatureNetwork::Pixels => None,
         });
         inputs
     }
@@ -135,41 +135,41 @@ impl Stage for Features {
 
     fn needs(&self) -> Needs {
         match self.network {
-            NetworkSpec::Inception(_) | NetworkSpec::Classifier(_) => Needs::Device,
-            NetworkSpec::Pixels => Needs::Cpu,
+            FeatureNetwork::Inception(_) | FeatureNetwork::Classifier(_) => Needs::Device,
+            FeatureNetwork::Pixels => Needs::Cpu,
         }
     }
 
     fn externals(&self) -> Externals {
         let files = match &self.network {
-            NetworkSpec::Inception(inception) => inception.path.iter().cloned().collect(),
-            NetworkSpec::Classifier(_) | NetworkSpec::Pixels => Vec::new(),
+            FeatureNetwork::Inception(inception) => inception.path.iter().cloned().collect(),
+            FeatureNetwork::Classifier(_) | FeatureNetwork::Pixels => Vec::new(),
         };
         Externals { files, ..Externals::default() }
     }
 
     fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
         match &self.network {
-            NetworkSpec::Inception(inception) => inception.problems(),
-            NetworkSpec::Classifier(_) | NetworkSpec::Pixels => Vec::new(),
+            FeatureNetwork::Inception(inception) => inception.problems(),
+            FeatureNetwork::Classifier(_) | FeatureNetwork::Pixels => Vec::new(),
         }
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let images = context.load(&self.data)?.0;
         let (points, network) = match &self.network {
-            NetworkSpec::Inception(inception) => {
+            FeatureNetwork::Inception(inception) => {
                 let (network, line) = inception.load(context)?;
                 (through(context, &network, &images)?, line)
             }
-            NetworkSpec::Classifier(stage) => {
+            FeatureNetwork::Classifier(stage) => {
                 let classifier = context.load(stage)?;
                 let samples = SampleSet::Images(images.clone());
                 let points = classifier.features(&samples, context.device().parse()?)?;
                 let weights = short_digest(context.files_of(stage)?.path(CLASSIFIER_WEIGHTS)?)?;
                 (points, format!("Classifier, weights {weights}"))
             }
-            NetworkSpec::Pixels => (images.to_points(), "Pixels".to_owned()),
+            FeatureNetwork::Pixels => (images.to_points(), "Pixels".to_owned()),
         };
         context.log(&format!(
             "{} images of {} became {} features each ({network})",

@@ -8,8 +8,8 @@
 //! "pixel-distance": Frechet(real: "test-images", generated: "images")
 //! ```
 //!
-//! The record has `frechet_distance`, `samples` and `real_samples`, with `kid` also `kid` and
-//! `kid_spread`, and in `features` which network the features are of. With those of `Inception` the
+//! The record has `frechet_distance`, `samples` and `real_samples`, with `kid` also `kid`,
+//! `kid_spread` and `kid_subset_size`, and in `features` which network the features are of. With those of `Inception` the
 //! distance is FID, and can be compared with others of the same `resize` and as many samples; with
 //! any other features it is a Frechet distance, but not FID.
 
@@ -26,7 +26,7 @@ use crate::report::{RecordValue, Values};
 /// Names of the values in the record.
 const VALUES: [&str; 4] = ["features", "frechet_distance", "real_samples", "samples"];
 /// Names of further values if there is a kernel distance.
-const KID_VALUES: [&str; 2] = ["kid", "kid_spread"];
+const KID_VALUES: [&str; 3] = ["kid", "kid_spread", "kid_subset_size"];
 
 /// Settings of a Frechet stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,7 +102,8 @@ impl Stage for Frechet {
                 "kernel distance {:.6} with a spread of {:.6} over {} subsets of {} samples",
                 found.mean, found.spread, kid.subsets, found.subset_size
             ));
-            values.extend([found.mean, found.spread].map(RecordValue::Number));
+            let subset_size = found.subset_size as f64;
+            values.extend([found.mean, found.spread, subset_size].map(RecordValue::Number));
         }
         let names = VALUES.into_iter().chain(KID_VALUES).map(str::to_owned);
         context.store(&names.zip(values).collect::<Values>())

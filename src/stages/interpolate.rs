@@ -126,7 +126,8 @@ impl Stage for Interpolate {
         if let Coordinates::Relevant { scores, .. } = &self.coordinates {
             let known = inputs.get(2).and_then(|made| made.first()?.values.as_ref());
             if known.is_some_and(|names| !names.iter().any(|name| name == SCORES)) {
-                let help = "name a stage that scores each coordinate";
+                let help =
+                    "name a `Relevance` stage with `basis: Own`, which scores each coordinate";
                 refuse("coordinates", no_scores(scores.name()), help);
             }
         }
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(
             problems(settings, Some(&["dimension"])),
             ["coordinates: the record of `r` has no list `scores` \
-              (name a stage that scores each coordinate)"]
+              (name a `Relevance` stage with `basis: Own`, which scores each coordinate)"]
         );
     }
 

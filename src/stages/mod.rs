@@ -42,7 +42,7 @@ pub use dataset::Dataset;
 pub use download::Download;
 pub use encode::Encode;
 pub use estimate::Estimate;
-pub use features::{Features, InceptionSpec, NetworkSpec};
+pub use features::{FeatureNetwork, Features, InceptionSpec};
 pub use figure::Figure;
 pub use frechet::Frechet;
 pub use geodesic::Geodesic;

@@ -95,16 +95,17 @@ impl Stage for Relevance {
     }
 
     fn values(&self) -> Option<Vec<String>> {
-        let names = ["dimension", "order", "scores", "share", "variances", "weights"];
+        let lists = ["order", "scores", "variances", "weights"].map(|name| self.list_name(name));
         let counts = self.also.iter().map(|&threshold| count_name(threshold));
-        Some(names.into_iter().map(str::to_owned).chain(counts).collect())
+        let numbers = ["dimension", "share"].map(str::to_owned);
+        Some(numbers.into_iter().chain(lists).chain(counts).collect())
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let model = context.load(&self.model)?.opened(context.device().parse()?)?;
         let samples = context.load(&self.data)?.0;
         let codes = model.draw(&samples, self.codes.max(self.images), self.seed)?;
-        let directions = self.basis.directions(&codes.points)?;
+        let directions = self.basis.directions(&first(&codes.points, self.codes.get()))?;
         let variances = self.variances(&codes, &directions);
         let first = first(&codes.points, self.images.get());
         let (latent, outputs) = (directions.rows(), model.values());
@@ -126,8 +127,8 @@ impl Stage for Relevance {
             scores.share(dimension)
         ));
         let mut record = self.record(&scores);
-        record.insert("variances".to_owned(), RecordValue::List(variances));
-        record.insert("weights".to_owned(), RecordValue::List(weights));
+        record.insert(self.list_name("variances"), RecordValue::List(variances));
+        record.insert(self.list_name("weights"), RecordValue::List(weights));
         context.store(&record)
     }
 }
@@ -140,20 +141,29 @@ impl Relevance {
         if codes.are_drawn { turned.second_moments() } else { turned.variances() }
     }
 
+    /// Returns the name of a list in the record: one of principal axes must not be taken for one of
+    /// coordinates.
+    fn list_name(&self, name: &str) -> String {
+        match self.basis {
+            Basis::Own => name.to_owned(),
+            Basis::Principal => format!("axis_{name}"),
+        }
+    }
+
     /// Lists what follows from the scores under its names.
     fn record(&self, scores: &RelevanceScores) -> Values {
         let dimension = scores.count(self.threshold);
         let order = scores.order.iter().map(|&coordinate| (coordinate + 1) as f64).collect();
         let values = [
-            ("dimension", RecordValue::Number(dimension as f64)),
-            ("order", RecordValue::List(order)),
-            ("scores", RecordValue::List(scores.scores.clone())),
-            ("share", RecordValue::Number(scores.share(dimension))),
+            ("dimension".to_owned(), RecordValue::Number(dimension as f64)),
+            (self.list_name("order"), RecordValue::List(order)),
+            (self.list_name("scores"), RecordValue::List(scores.scores.clone())),
+            ("share".to_owned(), RecordValue::Number(scores.share(dimension))),
         ];
         let counts = self.also.iter().map(|&threshold| {
             (count_name(threshold), RecordValue::Number(scores.count(threshold) as f64))
         });
-        values.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(counts).collect()
+        values.into_iter().chain(counts).collect()
     }
 }
 

@@ -12,7 +12,7 @@
 //! (both), `epochs` and a text `hardware`. An epoch has all that happens in it: forming batches,
 //! validation if there is one, checkpoints. An epoch of a model that is trained coordinate by
 //! coordinate (PCA-AE) is one epoch of each. The seconds of a training that was stopped and went on
-//! are those of all processes; of a killed one, without what had to be done again. A training of a
+//! are those of all processes; of a killed one, without the epoch that it was killed in. A training of a
 //! number of steps may end with an epoch that is cut short. Exact models have no epochs.
 //!
 //! Times are measured when a stage runs and are kept in its run record, not in its result. So this
@@ -74,7 +74,7 @@ impl Stage for Runtime {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let stages = context.load(&self.model)?.spec().stages() as f64;
+        let stages = context.load(&self.model)?.spec().stages().max(1);
         let history = TrainingHistory::read(context.files_of(&self.model)?)?.0;
         let run = context.run_of(&self.model)?;
         let epochs = run.measured.get(EPOCH_SECONDS).map(Vec::as_slice).unwrap_or_default();
@@ -94,13 +94,12 @@ impl Stage for Runtime {
         let training = if epochs.is_empty() { run.seconds } else { epochs.iter().sum() };
         let mut numbers = vec![
             ("also_seconds", also),
-            ("epochs", epochs.len() as f64 / stages),
+            ("epochs", epochs.len() as f64 / stages as f64),
             ("total_seconds", training + also),
             ("training_seconds", training),
         ];
-        if let Some(quartiles) = quartiles(epochs) {
+        if let Some(per_epoch) = quartiles(&whole_epochs(epochs, stages)) {
             let names = ["lower_quartile", "seconds_per_epoch", "upper_quartile"];
-            let per_epoch = quartiles.map(|seconds| seconds * stages);
             numbers.extend(names.into_iter().zip(per_epoch));
             context.log(&format!(
                 "{:.4} s an epoch, half of them from {:.4} to {:.4} s",
@@ -121,6 +120,13 @@ impl Stage for Runtime {
 fn hardware(run: &RunRecord) -> String {
     let processor = if run.processor.is_empty() { "unknown processor" } else { &run.processor };
     format!("{processor}, {} of {} cores, device {}", run.threads, run.cores, run.device)
+}
+
+/// Returns the seconds of each epoch of all stages together: stages follow each other, and each has
+/// as many epochs.
+fn whole_epochs(epochs: &[f64], stages: usize) -> Vec<f64> {
+    let each = epochs.len() / stages;
+    (0..each).map(|epoch| epochs.iter().skip(epoch).step_by(each).take(stages).sum()).collect()
 }
 
 /// Returns the quartiles of some numbers, with straight lines between neighbors.
@@ -149,6 +155,14 @@ mod tests {
         );
         assert_eq!(quartiles(&[]), None);
         assert_eq!(quartiles(&[2.0]), Some([2.0; 3]));
+    }
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
+    fn an_epoch_of_a_model_with_stages_is_one_of_each_stage() {
+        assert_eq!(whole_epochs(&[1.0, 2.0, 10.0, 20.0, 100.0, 200.0], 3), [111.0, 222.0]);
+        assert_eq!(whole_epochs(&[1.0, 2.0], 1), [1.0, 2.0]);
+        assert!(whole_epochs(&[], 2).is_empty());
     }
 
     #[test]

@@ -116,6 +116,13 @@ impl Stage for Score {
 
     fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
         match (self.metric, &self.distances) {
+            (MetricSpec::Smoothness(Smoothness { steps, .. }), None) if steps.get() < 2 => {
+                vec![Problem {
+                    field: "metric",
+                    message: "a way of 1 step is always even".to_owned(),
+                    help: Some("use `steps: 10`".to_owned()),
+                }]
+            }
             (MetricSpec::Isometry(_), None) => vec![Problem {
                 field: "metric",
                 message: "`Isometry` compares codes with distances, but the stage has none"
@@ -245,6 +252,7 @@ mod tests {
         let given = r#", distances: "distances""#;
         assert!(score("Isometry(seed: 0)", given).problems(&[]).is_empty());
         assert!(score("Smoothness(seed: 0)", "").problems(&[]).is_empty());
+        assert_eq!(score("Smoothness(seed: 0, steps: 1)", "").problems(&[]).len(), 1);
         assert_eq!(
             told(&score("Isometry(seed: 0)", "").problems(&[])),
             ["metric: `Isometry` compares codes with distances, but the stage has none \

@@ -2,9 +2,8 @@
 //!
 //! Times are kept beside the checkpoints, one line for each epoch and for each orderly stop within
 //! one, by the step at which they were read. A process that goes on from some step takes over what
-//! was read up to it; so does a longer training that goes on from the end of a shorter one. Only
-//! what a killed process did between its last checkpoint and its end is not counted: it is done
-//! again.
+//! was read up to it; so does a longer training that goes on from the end of a shorter one. Of a
+//! killed process, what it did in the epoch that it was killed in is not counted.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

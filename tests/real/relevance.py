@@ -104,8 +104,9 @@ def compare(model: str, form: str, basis: str, folder: Path, codes: torch.Tensor
     else:
         weights = (jacobian**2).sum(axis=1).mean(axis=0)
     scores = weights * variances
-    worst = max(relative(record["weights"], weights), relative(record["variances"], variances),
-                relative(record["scores"], scores))
+    prefix = "axis_" if basis == "principal" else ""
+    lists = {"weights": weights, "variances": variances, "scores": scores}
+    worst = max(relative(record[prefix + name], known) for name, known in lists.items())
     counts = [record["dimension"], record["dimension_99.9"]]
     expected = [count(scores, 99), count(scores, 99.9)]
     fine = worst < TOLERANCE and counts == expected

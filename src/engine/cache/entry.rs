@@ -26,7 +26,7 @@ pub struct RunRecord {
     /// What the machine calls its processor; empty if it doesn't tell.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub processor: String,
-    /// Processor cores of the machine; 0 if it was not asked.
+    /// Processor cores that the process might use; 0 if that is not known.
     #[serde(default)]
     pub cores: usize,
     /// The compute device.
