@@ -158,7 +158,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
     fn an_epoch_of_a_model_with_stages_is_one_of_each_stage() {
         assert_eq!(whole_epochs(&[1.0, 2.0, 10.0, 20.0, 100.0, 200.0], 3), [111.0, 222.0]);
         assert_eq!(whole_epochs(&[1.0, 2.0], 1), [1.0, 2.0]);
