@@ -50,7 +50,9 @@ def main() -> int:
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     warnings.simplefilter("ignore")
-    shapes = re.findall(r'^ +"(M\w+)": ', PIPELINE.read_text(), re.MULTILINE)
+    named = re.findall(r'^ +"(M\w+)": ', PIPELINE.read_text(), re.MULTILINE)
+    # Shapes stand in the axis and again among the titles.
+    shapes = list(dict.fromkeys(named))
     shapes = arguments.shapes.split(",") if arguments.shapes else shapes
     worst = 0.0
     with tempfile.TemporaryDirectory() as temporary:

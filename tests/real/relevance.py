@@ -121,6 +121,8 @@ def main() -> int:
     parser.add_argument("--cache", type=Path)
     arguments = parser.parse_args()
     program = arguments.program.resolve()
+    # Small networks: threads that wait for a busy core cost minutes.
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as work:
         work = Path(work)
         cache = (arguments.cache or work / "cache").resolve()
