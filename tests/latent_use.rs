@@ -26,7 +26,7 @@ const PIPELINE: &str = r#"Pipeline(
         ),
         "paths-{model}": Interpolate(
             model: "train-{model}", data: "test-images",
-            between: Rows(pairs: [(0, 7), (3, 1)], steps: 4),
+            between: Rows(pairs: [(0, 7), (3, 1)], images: 4),
             coordinates: Relevant(k: 2, scores: "scores"),
         ),
         "figure": Figure(

@@ -9,12 +9,10 @@
 
 use std::num::NonZeroUsize;
 
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::numerics::{Points, Seed};
+use crate::numerics::{Points, Seed, rng};
 
 /// Says why there are no codes between codes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -66,8 +64,8 @@ pub enum Between {
     Paths {
         /// How many pairs.
         pairs: NonZeroUsize,
-        /// Codes on each path, both ends included.
-        steps: NonZeroUsize,
+        /// Images on each path, both ends included.
+        images: NonZeroUsize,
         /// Source of the pairs.
         seed: Seed,
     },
@@ -75,8 +73,8 @@ pub enum Between {
     Rows {
         /// The rows of the two samples, counted from 0.
         pairs: Vec<(usize, usize)>,
-        /// Codes on each path, both ends included.
-        steps: NonZeroUsize,
+        /// Images on each path, both ends included.
+        images: NonZeroUsize,
     },
 }
 
@@ -101,15 +99,15 @@ impl Between {
                 let pairs = random_pairs(count.get(), samples, *seed)?;
                 Ok(on_paths(&pairs, &[0.5]))
             }
-            Self::Paths { pairs, steps, seed } => {
+            Self::Paths { pairs, images, seed } => {
                 let pairs = random_pairs(pairs.get(), samples, *seed)?;
-                Ok(on_paths(&pairs, &shares(*steps)))
+                Ok(on_paths(&pairs, &shares(*images)))
             }
-            Self::Rows { pairs, steps } => {
+            Self::Rows { pairs, images } => {
                 let mut rows = pairs.iter().flat_map(|&(from, to)| [from, to]);
                 match rows.find(|&row| row >= samples) {
                     Some(row) => Err(InterpolationError::NoRow { row, samples }),
-                    None => Ok(on_paths(pairs, &shares(*steps))),
+                    None => Ok(on_paths(pairs, &shares(*images))),
                 }
             }
         }
@@ -117,9 +115,9 @@ impl Between {
 }
 
 /// Returns how far each code of a path is on the way.
-fn shares(steps: NonZeroUsize) -> Vec<f64> {
-    let last = steps.get() - 1;
-    (0..=last).map(|step| step as f64 / last.max(1) as f64).collect()
+fn shares(images: NonZeroUsize) -> Vec<f64> {
+    let last = images.get() - 1;
+    (0..=last).map(|place| place as f64 / last.max(1) as f64).collect()
 }
 
 fn on_paths(pairs: &[(usize, usize)], shares: &[f64]) -> Vec<Place> {
@@ -129,22 +127,13 @@ fn on_paths(pairs: &[(usize, usize)], shares: &[f64]) -> Vec<Place> {
     pairs.iter().enumerate().flat_map(path).collect()
 }
 
-/// Draws pairs of two different samples, each pair by itself.
 fn random_pairs(
     count: usize,
     samples: usize,
     seed: Seed,
 ) -> Result<Vec<(usize, usize)>, InterpolationError> {
-    if samples < 2 {
-        return Err(InterpolationError::TooFewSamples { found: samples });
-    }
-    let draw = |rng: &mut ChaCha8Rng| {
-        let from = rng.random_range(0..samples);
-        let other = rng.random_range(0..samples - 1);
-        (from, if other < from { other } else { other + 1 })
-    };
-    let mut rng = seed.stream("pairs");
-    Ok((0..count).map(|_| draw(&mut rng)).collect())
+    let too_few = InterpolationError::TooFewSamples { found: samples };
+    rng::random_pairs(samples, count, seed).ok_or(too_few)
 }
 
 /// Returns the coordinates with the highest scores, best first; of equal ones the first.
@@ -204,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_path_goes_from_one_code_to_the_other_in_equal_steps() {
-        let places = between("Rows(pairs: [(0, 1), (2, 0)], steps: 3)").places(3).unwrap();
+        let places = between("Rows(pairs: [(0, 1), (2, 0)], images: 3)").places(3).unwrap();
         let found = codes_at(&places, &codes(), &[0, 1]);
         assert_eq!(
             found.values(),
@@ -216,7 +205,7 @@ mod tests {
 
     #[test]
     fn coordinates_that_do_not_vary_have_their_mean() {
-        let places = between("Rows(pairs: [(0, 1)], steps: 2)").places(3).unwrap();
+        let places = between("Rows(pairs: [(0, 1)], images: 2)").places(3).unwrap();
         assert_eq!(codes_at(&places, &codes(), &[0]).values(), [0.0, 30.0, 4.0, 30.0]);
         assert_eq!(codes_at(&places, &codes(), &[]).values(), [4.0, 30.0, 4.0, 30.0]);
     }
@@ -240,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_path_of_one_step_is_its_start() {
-        let places = between("Paths(pairs: 1, steps: 1, seed: 0)").places(2).unwrap();
+        let places = between("Paths(pairs: 1, images: 1, seed: 0)").places(2).unwrap();
         assert_eq!(places.len(), 1);
         assert!(places[0].share.abs() < 1e-12);
     }
@@ -265,7 +254,7 @@ mod tests {
     fn samples_that_are_not_there_are_refused() {
         let refused = |text, samples| between(text).places(samples).unwrap_err().to_string();
         assert_eq!(
-            refused("Rows(pairs: [(0, 3)], steps: 2)", 3),
+            refused("Rows(pairs: [(0, 3)], images: 2)", 3),
             "row 3 is asked for, but there are 3 samples, counted from 0"
         );
         assert_eq!(

@@ -40,9 +40,34 @@ pub fn permutation(count: usize, rng: &mut impl Rng) -> Vec<usize> {
     order
 }
 
+/// Draws pairs of different items, each pair equally likely and independent of the others; none of
+/// fewer than two items.
+pub fn random_pairs(items: usize, count: usize, seed: Seed) -> Option<Vec<(usize, usize)>> {
+    let mut rng = seed.stream("pairs");
+    let mut draw = || {
+        let one = rng.random_range(0..items);
+        let other = rng.random_range(0..items - 1);
+        (one, if other < one { other } else { other + 1 })
+    };
+    (items >= 2).then(|| (0..count).map(|_| draw()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_pair_of_different_items_is_about_equally_likely() {
+        let mut counts = std::collections::BTreeMap::new();
+        for pair in random_pairs(3, 6000, Seed(2)).unwrap() {
+            *counts.entry(pair).or_insert(0_u32) += 1;
+        }
+        assert!(counts.keys().all(|(one, other)| one != other), "{counts:?}");
+        assert_eq!(counts.len(), 6);
+        // Binomial(6000, 1/6) has a standard deviation of 29: 150 is beyond five of them.
+        assert!(counts.values().all(|&count| count.abs_diff(1000) < 150), "{counts:?}");
+        assert_eq!(random_pairs(1, 5, Seed(0)), None);
+    }
 
     #[test]
     fn a_stream_depends_on_the_seed_and_on_its_name() {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::QualityError;
 use super::correlation::pearson;
-use super::pairs::random_pairs;
+use super::random_pairs;
 use crate::geometry::{Distances, euclidean};
 use crate::numerics::{Points, Seed};
 

@@ -8,7 +8,6 @@ mod factors;
 mod isometry;
 mod least_squares;
 mod order;
-mod pairs;
 #[cfg(test)]
 mod reference;
 mod smoothness;
@@ -20,6 +19,7 @@ pub use self::isometry::{Isometry, IsometryFit};
 pub use self::order::OrderViolations;
 pub use self::smoothness::{PathSteps, Smoothness};
 use crate::geometry::GeometryError;
+use crate::numerics::{Seed, rng};
 
 /// Says why the quality of a code could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -64,4 +64,13 @@ pub enum QualityError {
     /// The neighbors of codes can't be found.
     #[error("cannot find the neighbors of the codes")]
     Neighbors(#[from] GeometryError),
+}
+
+/// Draws pairs of different samples.
+fn random_pairs(
+    samples: usize,
+    count: usize,
+    seed: Seed,
+) -> Result<Vec<(usize, usize)>, QualityError> {
+    rng::random_pairs(samples, count, seed).ok_or(QualityError::TooFewSamples { samples })
 }

@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::QualityError;
-use super::pairs::random_pairs;
+use super::random_pairs;
 use crate::geometry::euclidean;
 use crate::numerics::{Points, Seed};
 

@@ -13,7 +13,7 @@
 //! ),
 //! "paths-{model}": Interpolate(
 //!     model: "train-{model}", data: "test-images",
-//!     between: Paths(pairs: 5, steps: 10, seed: 0),    // or Rows(pairs: [(0, 7)], steps: 10)
+//!     between: Paths(pairs: 5, images: 10, seed: 0),    // or Rows(pairs: [(0, 7)], images: 10)
 //! )
 //! ```
 //!
@@ -120,7 +120,7 @@ impl Stage for Interpolate {
         if let Between::Rows { pairs, .. } = &self.between
             && pairs.is_empty()
         {
-            let help = "name at least one: `Rows(pairs: [(0, 7)], steps: 10)`";
+            let help = "name at least one: `Rows(pairs: [(0, 7)], images: 10)`";
             refuse("between", "there are no pairs to go between".to_owned(), help);
         }
         if let Coordinates::Relevant { scores, .. } = &self.coordinates {
@@ -192,11 +192,11 @@ mod tests {
     #[test]
     fn no_pairs_are_told_before_anything_runs() {
         assert_eq!(
-            problems("between: Rows(pairs: [], steps: 3)", None),
+            problems("between: Rows(pairs: [], images: 3)", None),
             ["between: there are no pairs to go between \
-              (name at least one: `Rows(pairs: [(0, 7)], steps: 10)`)"]
+              (name at least one: `Rows(pairs: [(0, 7)], images: 10)`)"]
         );
-        assert!(problems("between: Rows(pairs: [(0, 7)], steps: 3)", None).is_empty());
+        assert!(problems("between: Rows(pairs: [(0, 7)], images: 3)", None).is_empty());
     }
 
     #[test]

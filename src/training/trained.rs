@@ -2,13 +2,13 @@
 //!
 //! Stored as two plain files: `model.json` and `weights.safetensors`.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::{OpenedModel, TrainError};
 use crate::data::{Annotations, Images, SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
-use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, map_rows, rows_on};
+use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, rows_on};
 use crate::numerics::Points;
 
 /// Samples reconstructed together; bounds memory.
@@ -68,10 +68,7 @@ impl TrainedModel {
 
     /// Returns the codes of samples, in their order.
     pub fn encode(&self, samples: &SampleSet, device: DeviceName) -> Result<Points, TrainError> {
-        let device = open(device)?;
-        let codec = self.codec(samples, &device)?;
-        let rows: Vec<usize> = (0..samples.len()).collect();
-        Ok(map_rows(samples, &rows, &device, &|samples| codec.encode(samples)))
+        self.opened(device)?.encode(samples)
     }
 
     /// Returns the reconstruction loss that goes with the samples, averaged over them:
@@ -111,16 +108,9 @@ impl TrainedModel {
         let SampleForm::Image(shape) = self.form else {
             return Err(TrainError::NoImages { form: self.form });
         };
-        let device = open(device)?;
-        let codec = self.spec.codec(self.form, &self.weights, &device)?;
-        let mut pixels = Vec::with_capacity(codes.rows() * shape.pixels());
-        for lot in codes.values().chunks(LOT * codes.width().max(1)) {
-            let size = [lot.len() / codes.width(), codes.width()];
-            let lot = Tensor::from_data(TensorData::new(lot.to_vec(), size), &device);
-            let values = codec.output().values(codec.decode(lot)).into_data();
-            pixels.extend(values.iter::<f32>().map(|value| (255.0 * value).round() as u8));
-        }
-        Ok(Images::new(shape, pixels, known)?)
+        let decoded = self.opened(device)?.decode(codes);
+        let pixels = decoded.values().iter().map(|value| (255.0 * value).round() as u8);
+        Ok(Images::new(shape, pixels.collect(), known)?)
     }
 
     /// Returns the settings of the model.
