@@ -255,6 +255,26 @@ mod tests {
     }
 
     #[test]
+    fn stored_neighbors_that_can_not_be_right_are_refused_with_the_rule() {
+        let told = |asked: &[u32], links: &[(u32, f64)]| {
+            let found = Neighbors::from_parts(3, asked.to_vec(), 2, links.to_vec());
+            found.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(told(&[1], &[(0, 1.0), (2, 1.0)]), "");
+        for (asked, links, rule) in [
+            (&[][..], &[][..], "there are some"),
+            (&[1], &[(0, 1.0)], "each point has as many"),
+            (&[1], &[(0, 1.0), (3, 1.0)], "each is one of the points"),
+            (&[1], &[(0, 1.0), (1, 1.0)], "no point is its own neighbor"),
+            (&[1], &[(0, 2.0), (2, 1.0)], "the nearest comes first"),
+            (&[1], &[(0, 1.0), (2, f64::NAN)], "distances are finite"),
+            (&[1, 0], &[(0, 1.0), (2, 1.0), (1, 1.0), (2, 1.0)], "in ascending order"),
+        ] {
+            assert!(told(asked, links).contains(rule), "{rule}: {}", told(asked, links));
+        }
+    }
+
+    #[test]
     fn random_points_get_the_neighbors_of_a_plain_scan() {
         assert_matches_plain_scan(&random_points(203, 13, 0.0), 7);
         assert_matches_plain_scan(&random_points(9, 3, 0.0), 8);

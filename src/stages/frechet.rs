@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The record has `frechet_distance`, `samples` and `real_samples`, with `kid` also `kid`,
-//! `kid_spread` and `kid_subset_size`, and in `features` which network the features are of. With those of `Inception` the
-//! distance is FID, and can be compared with others of the same `resize` and as many samples; with
-//! any other features it is a Frechet distance, but not FID.
+//! `kid_spread` and `kid_subset_size`, and in `features` which network the features are of. With
+//! those of `Inception` the distance is FID, and can be compared with others of the same `resize` and
+//! as many samples; with any other features it is a Frechet distance, but not FID.
 
 use serde::{Deserialize, Serialize};
 
