@@ -40,21 +40,22 @@ fn a_pca_is_measured_as_its_formulas_say() {
     let sandbox = Sandbox::new(PIPELINE);
     sandbox.run().ok();
     let spectrum = record(&sandbox, "spectrum");
-    for basis in ["own", "principal"] {
+    // A list of principal axes has another name than one of coordinates.
+    for (basis, prefix) in [("own", ""), ("principal", "axis_")] {
         for form in ["code", "paper"] {
             let relevance = record(&sandbox, &format!("relevance-{form}-{basis}"));
+            let list = |name: &str| numbers(&relevance[format!("{prefix}{name}")]);
             // The decoder's columns are unit vectors, the same for every image.
-            for weight in numbers(&relevance["weights"]) {
+            for weight in list("weights") {
                 assert!((weight - 1.0).abs() < 1e-5, "{form}, {basis}: {weight}");
             }
-            let pairs =
-                numbers(&relevance["scores"]).into_iter().zip(numbers(&spectrum["variances"]));
+            let pairs = list("scores").into_iter().zip(numbers(&spectrum["variances"]));
             for (score, variance) in pairs {
                 assert!((score - variance).abs() < 1e-4 * variance, "{score} against {variance}");
             }
             assert_eq!(relevance["dimension"], spectrum["dimension"]);
             assert_eq!(relevance["dimension_99.9"], 4);
-            assert_eq!(numbers(&relevance["order"]), [1.0, 2.0, 3.0, 4.0]);
+            assert_eq!(list("order"), [1.0, 2.0, 3.0, 4.0]);
         }
     }
     let smoothness = record(&sandbox, "smoothness");
