@@ -23,6 +23,8 @@ pub struct Cell {
     pub best: bool,
     /// Indices of the input records behind the cell.
     pub sources: Vec<usize>,
+    /// The value of each of these records.
+    pub values: Vec<f64>,
 }
 
 impl Cell {
@@ -35,6 +37,7 @@ impl Cell {
             published: None,
             best: false,
             sources: summary.sources,
+            values: summary.values,
         }
     }
 }

@@ -70,6 +70,8 @@ pub(in crate::report) struct Summary {
     pub(in crate::report) std: Option<f64>,
     /// Indices of the records behind it, in input order.
     pub(in crate::report) sources: Vec<usize>,
+    /// The value of each of these records.
+    pub(in crate::report) values: Vec<f64>,
 }
 
 /// The joined records, with one column per axis and, per value, its number and its source.
@@ -122,11 +124,14 @@ impl Frame {
         let means = groups.column("mean")?.f64()?;
         let deviations = groups.column("std")?.f64()?;
         let sources = groups.column(&source_column(field))?.list()?;
+        let values = groups.column("value")?.list()?;
         let mut summaries = Vec::with_capacity(groups.height());
         for index in 0..groups.height() {
             let members = sources.get_as_series(index).unwrap_or_default();
             let members: Vec<usize> =
                 members.u32()?.iter().flatten().map(|source| source as usize).collect();
+            let values = values.get_as_series(index).unwrap_or_default();
+            let values: Vec<f64> = values.f64()?.iter().flatten().collect();
             let mut labels = Vec::with_capacity(by.len());
             for axis in by {
                 let column = groups.column(&axis_column(axis))?.str()?;
@@ -143,7 +148,7 @@ impl Frame {
                 continue;
             };
             let std = if members.len() > 1 { deviations.get(index) } else { None };
-            summaries.push(Summary { labels, mean, std, sources: members });
+            summaries.push(Summary { labels, mean, std, sources: members, values });
         }
         Ok(summaries)
     }
@@ -166,6 +171,7 @@ impl Frame {
                 col("value").std(spread.lost_degrees_of_freedom()).alias("std"),
                 len().alias("n"),
                 col(source.as_str()),
+                col("value"),
             ])
     }
 }

@@ -241,6 +241,7 @@ pub(in crate::report) mod tests {
         let hae = &table.rows[0].cells[1];
         assert_eq!((hae.mean, hae.std, hae.n), (Some(7.5), Some(0.5), 2));
         assert_eq!(hae.sources, [2, 3]);
+        assert_eq!(hae.values, [7.0, 8.0]);
         let single = &table.rows[1].cells[1];
         assert_eq!((single.mean, single.std, single.n), (Some(6.0), None, 1));
         assert_eq!(table.rows[1].cells[2], Cell::default());
