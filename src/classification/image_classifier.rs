@@ -13,8 +13,7 @@ use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-use super::labels::given;
-use super::{ClassificationError, Network, Teaching, error_percent, predictions, teach};
+use super::{ClassSpec, ClassificationError, Network, Teaching, error_percent, predictions, teach};
 use crate::data::{SampleForm, SampleSet};
 use crate::device::{DeviceName, open, open_for_training};
 use crate::models::{ModelError, NetworkSpec, Start, Weights, map_rows};
@@ -72,11 +71,13 @@ pub fn train(
     spec: &ImageClassifierSpec,
     images: &SampleSet,
     unseen: Option<&SampleSet>,
+    classes: &ClassSpec,
     teaching: &Teaching,
     device: DeviceName,
     observer: &mut dyn FnMut(usize, f64) -> Flow,
 ) -> Result<Option<ImageClassifier>, ClassificationError> {
-    let labels = given(images.annotations(), "training")?;
+    let judged = unseen.unwrap_or(images);
+    let [labels, expected] = classes.labels(images.annotations(), judged.annotations())?;
     let classes = labels.names.clone();
     let samples = images.form();
     let training = open_for_training(device)?;
@@ -91,10 +92,11 @@ pub fn train(
         weights: Weights::of(&network),
     };
     classifier.description.quality = Quality {
-        train_error_percent: classifier.error_percent(images, device)?,
+        train_error_percent: error_percent(&classifier.classify(images, device)?, &labels.values),
         test_error_percent: unseen
-            .map(|samples| classifier.error_percent(samples, device))
-            .transpose()?,
+            .map(|samples| classifier.classify(samples, device))
+            .transpose()?
+            .map(|found| error_percent(&found, &expected.values)),
     };
     Ok(Some(classifier))
 }
@@ -137,20 +139,6 @@ impl ImageClassifier {
     ) -> Result<Vec<u16>, ClassificationError> {
         let network = self.network(samples.form(), device)?;
         Ok(predictions(&network, samples, &open(device)?))
-    }
-
-    /// Returns how many labeled samples are told wrong, in percent.
-    pub fn error_percent(
-        &self,
-        samples: &SampleSet,
-        device: DeviceName,
-    ) -> Result<f64, ClassificationError> {
-        let labels = given(samples.annotations(), "test")?;
-        if labels.names != self.description.classes {
-            let (train, test) = (self.description.classes.join(", "), labels.names.join(", "));
-            return Err(ClassificationError::OtherClasses { train, test });
-        }
-        Ok(error_percent(&self.classify(samples, device)?, &labels.values))
     }
 
     /// Returns the content of the files that hold this classifier.
@@ -219,7 +207,9 @@ mod tests {
     fn trained() -> ImageClassifier {
         let (seen, unseen) = (halves(40, 0), halves(20, 1));
         let run = &mut |_, _| Flow::Continue;
-        train(&spec(), &seen, Some(&unseen), &teaching(20), test_device(), run).unwrap().unwrap()
+        train(&spec(), &seen, Some(&unseen), &ClassSpec::Given, &teaching(20), test_device(), run)
+            .unwrap()
+            .unwrap()
     }
 
     #[test]
@@ -257,14 +247,25 @@ mod tests {
             "the classifier was trained on images of 1 x 8 x 8, found images of 1 x 4 x 4"
         );
         let run = &mut |_, _| Flow::Continue;
-        let error = train(&spec(), &small, None, &teaching(1), test_device(), run).unwrap_err();
+        let error =
+            train(&spec(), &small, None, &ClassSpec::Given, &teaching(1), test_device(), run)
+                .unwrap_err();
         assert!(error.to_string().starts_with("the training samples have no classes"), "{error}");
     }
 
     #[test]
     fn an_observer_can_stop_it() {
         let stop = &mut |_, _| Flow::Stop;
-        let found = train(&spec(), &halves(4, 0), None, &teaching(9), test_device(), stop).unwrap();
+        let found = train(
+            &spec(),
+            &halves(4, 0),
+            None,
+            &ClassSpec::Given,
+            &teaching(9),
+            test_device(),
+            stop,
+        )
+        .unwrap();
         assert!(found.is_none());
     }
 }

@@ -34,6 +34,11 @@ pub struct Labels {
 }
 
 impl ClassSpec {
+    /// Returns whether the classes are the data set's own.
+    pub const fn is_given(&self) -> bool {
+        matches!(self, Self::Given)
+    }
+
     /// Returns the labels of training and test samples.
     pub fn labels(
         &self,

@@ -9,6 +9,7 @@ use super::terminal;
 use crate::device;
 use crate::engine::cache::{Cache, Check, Entry};
 use crate::engine::diagnostic::draw;
+use crate::engine::outside::Presence;
 use crate::engine::plan::{Plan, StageIndex};
 use crate::engine::select;
 use crate::engine::source::Source;
@@ -95,7 +96,8 @@ pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStag
         let folder = folder.display();
         return Err(Failure::usage(format!("the data folder `{folder}` does not exist")));
     }
-    Plan::load(source, common.data.as_deref())
+    let presence = common.data.clone().map_or(Presence::Seen, Presence::SeenIn);
+    Plan::load(source, &presence)
         .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
 }
 

@@ -20,6 +20,7 @@ pub mod job;
 pub mod key;
 pub mod lexer;
 mod lineup;
+pub mod outside;
 pub mod parse_error;
 pub mod plan;
 mod resolve;

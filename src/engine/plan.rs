@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diagnostic::Diagnostic;
+use super::outside::Presence;
 use super::resolve::Resolver;
 use super::source::Source;
 use super::spec::{Limits, Spec};
@@ -62,27 +63,32 @@ impl<S> PlannedStage<S> {
 pub struct Plan<S> {
     name: String,
     data: Option<PathBuf>,
+    choices: BTreeMap<String, bool>,
+    notes: Vec<(String, Vec<String>)>,
     stages: Vec<PlannedStage<S>>,
 }
 
 impl<S: StageSet> Plan<S> {
     /// Parses and checks a pipeline file; on failure returns every mistake in it.
     ///
-    /// Outside files are looked for beside the pipeline file, then in the data folder: `data` if
-    /// given, else the one that the pipeline names.
-    pub fn load(source: &Source, data: Option<&Path>) -> Result<Self, Vec<Diagnostic>> {
-        let (spec, mut mistakes) = Spec::parse(source)?;
+    /// `presence` tells where outside files are looked for.
+    pub fn load(source: &Source, presence: &Presence) -> Result<Self, Vec<Diagnostic>> {
+        let (spec, mut mistakes) = Spec::parse(source, presence)?;
         let stages = sweep::expand::<S>(source, &spec, &mut mistakes);
-        let named = spec.data.as_ref().map(|folder| source.folder().join(folder));
-        let data = data.map(Path::to_owned).or(named);
-        Resolver::new(source, &spec, data, mistakes).resolve(stages)
+        Resolver::new(source, &spec, mistakes).resolve(stages)
     }
 }
 
 impl<S> Plan<S> {
     /// Wraps stages that have been checked.
-    pub(super) fn new(name: String, data: Option<PathBuf>, stages: Vec<PlannedStage<S>>) -> Self {
-        Self { name, data, stages }
+    pub(super) fn new(spec: &Spec, stages: Vec<PlannedStage<S>>) -> Self {
+        Self {
+            name: spec.name.clone(),
+            data: spec.outside.data().map(Path::to_owned),
+            choices: spec.choices.clone(),
+            notes: spec.notes.clone(),
+            stages,
+        }
     }
 
     /// Returns the pipeline's name.
@@ -93,6 +99,16 @@ impl<S> Plan<S> {
     /// Returns the folder in which data files are looked for.
     pub fn data(&self) -> Option<&Path> {
         self.data.as_deref()
+    }
+
+    /// Returns the outside files that values were chosen by, and whether they were there.
+    pub const fn choices(&self) -> &BTreeMap<String, bool> {
+        &self.choices
+    }
+
+    /// Returns the notes for the report: titles with their lines.
+    pub fn notes(&self) -> &[(String, Vec<String>)] {
+        &self.notes
     }
 
     /// Returns all stages, each after its inputs, the earlier labels of the last axis first.

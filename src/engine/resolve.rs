@@ -1,7 +1,7 @@
 //! Follows references and checks that everything fits: the way from parsed stages to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::diagnostic::Diagnostic;
 use super::lexer;
@@ -15,19 +15,13 @@ use super::template::{Expanded, unknown_axis};
 pub(super) struct Resolver<'a> {
     source: &'a Source,
     spec: &'a Spec,
-    data: Option<PathBuf>,
     mistakes: Vec<Diagnostic>,
 }
 
 impl<'a> Resolver<'a> {
     /// Starts with the mistakes found so far.
-    pub(super) fn new(
-        source: &'a Source,
-        spec: &'a Spec,
-        data: Option<PathBuf>,
-        mistakes: Vec<Diagnostic>,
-    ) -> Self {
-        Self { source, spec, data, mistakes }
+    pub(super) fn new(source: &'a Source, spec: &'a Spec, mistakes: Vec<Diagnostic>) -> Self {
+        Self { source, spec, mistakes }
     }
 
     /// Checks all stages; returns a plan or every mistake.
@@ -103,7 +97,7 @@ impl<'a> Resolver<'a> {
             self.mistakes.push(diagnostic);
         }
         for file in stage.stage.as_stage().externals().files {
-            if self.outside_file(&file).is_none() {
+            if !self.spec.outside.is_recorded() && self.spec.outside.find(&file).is_none() {
                 let at = text_place(stage, "files", &file);
                 self.mistakes.push(
                     Diagnostic::new(at, format!("there is no file or folder `{file}`"))
@@ -112,15 +106,6 @@ impl<'a> Resolver<'a> {
                 );
             }
         }
-    }
-
-    fn outside_file(&self, name: &str) -> Option<PathBuf> {
-        let folders = [Some(self.source.folder()), self.data.as_deref()];
-        folders
-            .into_iter()
-            .flatten()
-            .map(|folder| folder.join(name))
-            .find(|path| path.is_file() || path.is_dir())
     }
 
     /// Follows a reference to stage indices; empty after a mistake.
@@ -344,7 +329,7 @@ impl<'a> Resolver<'a> {
             }
             let files = stage.stage.as_stage().externals().files.into_iter();
             let files =
-                files.filter_map(|file| Some((file_name(&file), self.outside_file(&file)?)));
+                files.filter_map(|file| Some((file_name(&file), self.spec.outside.find(&file)?)));
             planned.push(PlannedStage {
                 files: files.collect(),
                 limits: self.spec.limits_of(&stage.name),
@@ -365,7 +350,7 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
-        Plan::new(self.spec.name.clone(), self.data.clone(), planned)
+        Plan::new(self.spec, planned)
     }
 }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::diagnostic::Diagnostic;
 use super::lexer::{self, Token};
+use super::outside::{Outside, Presence};
 use super::parse_error;
 use super::source::{Source, Span};
 
@@ -61,8 +62,12 @@ pub struct Spec {
     pub shared: Vec<Named>,
     /// Limits by stage name or glob, first match wins, with their place.
     pub limits: Vec<(String, Limits, Span)>,
-    /// A folder to look for data files in, relative to the pipeline file.
-    pub data: Option<String>,
+    /// Where outside files are looked for.
+    pub outside: Outside,
+    /// The outside files that values were chosen by (`IfPresent`), and whether they were there.
+    pub choices: BTreeMap<String, bool>,
+    /// Titles of notes for the report, each with its lines.
+    pub notes: Vec<(String, Vec<String>)>,
     /// Stage templates in file order.
     pub stages: Vec<Named>,
 }
@@ -80,6 +85,8 @@ struct Outline<'a> {
     limits: Entries<'a>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    notes: Entries<'a>,
     #[serde(borrow)]
     stages: Entries<'a>,
 }
@@ -110,6 +117,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
+/// A shared value that depends on whether an outside file is there.
+#[derive(Deserialize)]
+#[serde(rename = "IfPresent", deny_unknown_fields)]
+struct IfPresent<'a> {
+    path: String,
+    #[serde(borrow)]
+    then: &'a RawValue,
+    #[serde(borrow)]
+    otherwise: &'a RawValue,
+}
+
 /// Returns the RON dialect of pipeline files.
 pub fn dialect() -> ron::Options {
     ron::Options::default()
@@ -120,7 +138,10 @@ pub fn dialect() -> ron::Options {
 impl Spec {
     /// Splits a pipeline file. Mistakes that leave the rest readable come with the result, so that
     /// the rest can be checked too; the others are an error.
-    pub fn parse(source: &Source) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pub fn parse(
+        source: &Source,
+        presence: &Presence,
+    ) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let tokens = lexer::tokens(source.text());
         if let Some(place) = lexer::too_deep(&tokens, DEEPEST) {
             return Err(vec![
@@ -134,7 +155,7 @@ impl Spec {
         let outline: Outline<'_> = dialect().from_str(source.text()).map_err(|error| {
             vec![parse_error::explain(source.text(), &error, "pipeline", |span| span)]
         })?;
-        Reader { source, mistakes: Vec::new() }.read(&outline)
+        Reader { source, mistakes: Vec::new() }.read(&outline, presence)
     }
 
     /// Returns the limits of a stage.
@@ -166,7 +187,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(mut self, outline: &Outline<'_>) -> Result<(Spec, Vec<Diagnostic>), Vec<Diagnostic>> {
+    fn read(
+        mut self,
+        outline: &Outline<'_>,
+        presence: &Presence,
+    ) -> Result<(Spec, Vec<Diagnostic>), Vec<Diagnostic>> {
         let name = self.typed::<String>(outline.name).unwrap_or_default();
         if !is_folder_name(&name) && self.mistakes.is_empty() {
             let at = self.place(outline.name);
@@ -179,9 +204,13 @@ impl Reader<'_> {
         let axes = self.named(&outline.axes, "axis");
         let axes = axes.into_iter().map(|axis| self.axis(axis)).collect();
         let axes_are_sound = self.mistakes.len() == before;
-        let shared = self.named(&outline.shared, "shared value");
-        let limits = self.limits(&outline.limits);
         let data = outline.data.and_then(|raw| self.typed::<String>(raw));
+        let outside = Outside::new(self.source.folder(), data.as_deref(), presence);
+        let mut choices = BTreeMap::new();
+        let shared = self.named(&outline.shared, "shared value").into_iter();
+        let shared = shared.map(|value| self.chosen(value, &outside, &mut choices)).collect();
+        let limits = self.limits(&outline.limits);
+        let notes = self.notes(&outline.notes);
         let stages = self.named(&outline.stages, "stage");
         if stages.is_empty() && self.mistakes.is_empty() {
             let at = Span::new(0, self.source.text().len().min(1));
@@ -193,7 +222,7 @@ impl Reader<'_> {
         if !axes_are_sound {
             return Err(self.mistakes);
         }
-        let spec = Spec { name, axes, shared, limits, data, stages };
+        let spec = Spec { name, axes, shared, limits, outside, choices, notes, stages };
         Ok((spec, self.mistakes))
     }
 
@@ -239,6 +268,54 @@ impl Reader<'_> {
                 continue;
             }
             found.push(Named { name, at, value: self.place(value) });
+        }
+        found
+    }
+
+    /// Puts the value that fits in the place of an `IfPresent`.
+    fn chosen(
+        &mut self,
+        value: Named,
+        outside: &Outside,
+        choices: &mut BTreeMap<String, bool>,
+    ) -> Named {
+        let text = &self.source.text()[value.value.range()];
+        let is_choice = lexer::tokens(text).first().is_some_and(|t| t.text(text) == "IfPresent");
+        if !is_choice {
+            return value;
+        }
+        match dialect().from_str::<IfPresent<'_>>(text) {
+            Ok(choice) => {
+                let is_there = outside.has(&choice.path);
+                let taken = if is_there { choice.then } else { choice.otherwise };
+                choices.insert(choice.path, is_there);
+                Named { value: self.place(taken), ..value }
+            }
+            Err(error) => {
+                let base = value.value.start;
+                let shift = |span: Span| Span::new(base + span.start, base + span.end);
+                self.mistakes.push(parse_error::explain(text, &error, "choice", shift));
+                value
+            }
+        }
+    }
+
+    /// Reads the files of notes, one note a line.
+    fn notes(&mut self, entries: &Entries<'_>) -> Vec<(String, Vec<String>)> {
+        let mut found = Vec::new();
+        for note in self.named(entries, "note") {
+            let text = &self.source.text()[note.value.range()];
+            let name = dialect().from_str::<String>(text).unwrap_or_default();
+            match std::fs::read_to_string(self.source.folder().join(&name)) {
+                Ok(text) => {
+                    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+                    found.push((note.name, lines.map(str::to_owned).collect()));
+                }
+                Err(error) => self.mistakes.push(
+                    Diagnostic::new(note.value, format!("these notes can't be read: {error}"))
+                        .help("name a text file, from the pipeline file's folder, one note a line"),
+                ),
+            }
         }
         found
     }
@@ -333,7 +410,7 @@ mod tests {
             "p.ron",
             r#"Pipeline(name: "p", axes: {"seed": [0, 7]}, stages: {"a-{seed}": X()})"#,
         );
-        let (spec, _) = Spec::parse(&source).unwrap();
+        let (spec, _) = Spec::parse(&source, &Presence::Seen).unwrap();
         let labels: Vec<_> = spec.axes[0].values.iter().map(|(label, _)| label.as_str()).collect();
         assert_eq!(labels, ["0", "7"]);
         assert_eq!(source.slice(spec.stages[0].value), "X()");
@@ -345,8 +422,36 @@ mod tests {
             "p.ron",
             r#"Pipeline(name: "p", limits: {"train-*": Limits(retries: 2), "*": Limits(timeout: 5)}, stages: {"a": X()})"#,
         );
-        let (spec, _) = Spec::parse(&source).unwrap();
+        let (spec, _) = Spec::parse(&source, &Presence::Seen).unwrap();
         assert_eq!(spec.limits_of("train-s0").retries, Some(2));
         assert_eq!(spec.limits_of("other").timeout, Some(5));
+    }
+
+    #[test]
+    fn a_shared_value_can_depend_on_a_file_that_is_there_or_was() {
+        let text = r#"Pipeline(name: "p", shared: {
+            "digits": IfPresent(path: "mnist", then: Real(), otherwise: Drawn()),
+        }, stages: {"a": Shared(digits)})"#;
+        let source = Source::new("p.ron", text);
+        let value = |presence: &Presence| {
+            let (spec, mistakes) = Spec::parse(&source, presence).unwrap();
+            assert!(mistakes.is_empty(), "{mistakes:?}");
+            (source.slice(spec.shared[0].value).to_owned(), spec.choices["mnist"])
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let seen = Presence::SeenIn(folder.path().to_owned());
+        assert_eq!(value(&seen), ("Drawn()".to_owned(), false));
+        std::fs::create_dir(folder.path().join("mnist")).unwrap();
+        assert_eq!(value(&seen), ("Real()".to_owned(), true));
+        assert_eq!(value(&Presence::Recorded([].into())).0, "Drawn()");
+        assert_eq!(value(&Presence::Recorded(["mnist".to_owned()].into())).0, "Real()");
+    }
+
+    #[test]
+    fn a_choice_without_its_other_half_is_refused() {
+        let text = r#"Pipeline(name: "p", shared: {"d": IfPresent(path: "x", then: 1)},
+            stages: {"a": Shared(d)})"#;
+        let (_, mistakes) = Spec::parse(&Source::new("p.ron", text), &Presence::Seen).unwrap();
+        assert!(mistakes[0].message.contains("otherwise"), "{mistakes:?}");
     }
 }

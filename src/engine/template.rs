@@ -1,7 +1,7 @@
 //! Puts axis values, axis labels and shared values into a stage's text.
 //!
-//! `Axis(x)` stands for the value of axis `x`, `Shared(x)` for a value written once, `{x}` inside a
-//! string for the axis label. Replacement happens on the text, before the typed parse; every byte
+//! `Axis(x)` stands for the value of axis `x`, `Axis(x, y)` for the field `y` of such a value,
+//! `Shared(x)` for a value written once, `{x}` inside a string for the axis label. Replacement happens on the text, before the typed parse; every byte
 //! put out remembers where in the file it came from, so that errors point at what the user wrote.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::diagnostic::Diagnostic;
 use super::lexer::{self, Token, TokenKind};
 use super::source::{Source, Span};
-use super::spec::Spec;
+use super::spec::{Axis, Spec};
 
 /// How deep values may stand inside values.
 const DEEPEST: usize = 8;
@@ -24,8 +24,8 @@ pub type Bindings = Vec<(usize, usize)>;
 enum Piece {
     /// Text taken as it is.
     Copy(Span),
-    /// `Axis(x)`.
-    Value { axis: usize, at: Span },
+    /// `Axis(x)`, or `Axis(x, y)` with the place of `y`.
+    Value { axis: usize, field: Option<Span>, at: Span },
     /// `Shared(x)`.
     Shared { index: usize, at: Span },
     /// `{x}` in a string.
@@ -42,11 +42,17 @@ pub struct Template {
     uses: Vec<(usize, Span)>,
 }
 
+/// A value of an axis, as a whole and by its fields.
+struct AxisValue {
+    whole: Template,
+    fields: Vec<(Span, Template)>,
+}
+
 /// All templates of a pipeline file.
 pub struct Templates<'a> {
     source: &'a Source,
     spec: &'a Spec,
-    axes: Vec<Vec<Template>>,
+    axes: Vec<Vec<AxisValue>>,
     shared: Vec<Template>,
 }
 
@@ -85,11 +91,18 @@ impl<'a> Templates<'a> {
     /// Finds the holes of all axis values and shared values.
     pub fn compile(source: &'a Source, spec: &'a Spec, mistakes: &mut Vec<Diagnostic>) -> Self {
         let mut compile = |span| Template::compile(source, spec, span, mistakes);
-        let axes = spec
-            .axes
-            .iter()
-            .map(|axis| axis.values.iter().map(|(_, span)| compile(*span)).collect())
-            .collect();
+        let mut value = |span| AxisValue {
+            whole: compile(span),
+            // Mistakes inside a field are those of the whole.
+            fields: fields(source, span)
+                .map(|field| {
+                    let inner = Template::compile(source, spec, field.value, &mut Vec::new());
+                    (field.name, inner)
+                })
+                .collect(),
+        };
+        let values = spec.axes.iter().map(|axis| axis.values.iter());
+        let axes = values.map(|values| values.map(|(_, span)| value(*span)).collect()).collect();
         let shared = spec.shared.iter().map(|value| compile(value.value)).collect();
         Self { source, spec, axes, shared }
     }
@@ -126,15 +139,25 @@ impl<'a> Templates<'a> {
                     let place = Some(mentioned.unwrap_or(at));
                     self.gather(&self.shared[index], place, depth + 1, needed);
                 }
-                Piece::Value { axis, at } => {
+                Piece::Value { axis, field, at } => {
                     let place = Some(mentioned.unwrap_or(at));
-                    for value in &self.axes[axis] {
+                    for value in self.axes[axis].iter().filter_map(|value| self.part(value, field))
+                    {
                         self.gather(value, place, depth + 1, needed);
                     }
                 }
                 Piece::Copy(_) | Piece::Label { .. } | Piece::OpenLabel { .. } => {}
             }
         }
+    }
+
+    /// Returns a value's field of the same name as the one at a place, or the whole value.
+    fn part<'t>(&self, value: &'t AxisValue, field: Option<Span>) -> Option<&'t Template> {
+        let Some(wanted) = field.map(|field| self.source.slice(field)) else {
+            return Some(&value.whole);
+        };
+        let mut fields = value.fields.iter();
+        fields.find(|(name, _)| self.source.slice(*name) == wanted).map(|(_, inner)| inner)
     }
 
     /// Fills a template; fails where values stand inside each other without end.
@@ -167,10 +190,13 @@ impl<'a> Templates<'a> {
                     return Err(Diagnostic::new(at, "this stage becomes too large")
                         .help("use fewer values inside values"));
                 }
-                Piece::Value { axis, .. } => {
-                    // An unbound axis was reported when the stage's name was checked.
-                    let Some(label) = bound(axis) else { continue };
-                    self.fill_into(&self.axes[axis][label], bindings, depth + 1, out)?;
+                Piece::Value { axis, field, .. } => {
+                    // An unbound axis was reported when the stage's name was checked, a field that
+                    // a value lacks when the stage's text was.
+                    let value = bound(axis).map(|label| &self.axes[axis][label]);
+                    if let Some(inner) = value.and_then(|value| self.part(value, field)) {
+                        self.fill_into(inner, bindings, depth + 1, out)?;
+                    }
                 }
                 Piece::Shared { index, .. } => {
                     self.fill_into(&self.shared[index], bindings, depth + 1, out)?;
@@ -198,18 +224,17 @@ impl Template {
         let mut at = 0;
         while at < tokens.len() {
             let token = tokens[at];
-            if let Some((word, name)) = call(text, &tokens[at..]) {
-                let whole = Span::new(token.span.start, tokens[at + 3].span.end);
+            if let Some(call) = Call::at(text, &tokens[at..]) {
+                let whole = Span::new(token.span.start, tokens[at + call.tokens - 1].span.end);
                 template.copy(span.start, copied, whole.start);
                 copied = whole.end;
-                match template.hole(spec, word, name.text(text), absolute(whole)) {
-                    Ok(()) => {}
-                    Err(diagnostic) => {
-                        let at = absolute(name.span);
-                        mistakes.push(Diagnostic { at, ..diagnostic });
-                    }
+                let name = absolute(call.name.span);
+                let field = call.field.map(|field| absolute(field.span));
+                let hole = template.hole(source, spec, call.word, (name, field), absolute(whole));
+                if let Err(mistake) = hole {
+                    mistakes.push(Diagnostic { at: field.unwrap_or(name), ..mistake });
                 }
-                at += 4;
+                at += call.tokens;
                 continue;
             }
             if token.kind == TokenKind::Text {
@@ -239,13 +264,22 @@ impl Template {
         }
     }
 
-    fn hole(&mut self, spec: &Spec, word: &str, name: &str, at: Span) -> Result<(), Diagnostic> {
+    fn hole(
+        &mut self,
+        source: &Source,
+        spec: &Spec,
+        word: &str,
+        (name, field): (Span, Option<Span>),
+        at: Span,
+    ) -> Result<(), Diagnostic> {
+        let name = source.slice(name);
         if word == "Axis" {
             let axis = spec.axes.iter().position(|axis| axis.name == name);
-            let Some(axis) = axis else {
-                return Err(unknown_axis(spec, name, at));
-            };
-            self.pieces.push(Piece::Value { axis, at });
+            let axis = axis.ok_or_else(|| unknown_axis(spec, name, at))?;
+            if let Some(field) = field {
+                check_field(source, &spec.axes[axis], field, at)?;
+            }
+            self.pieces.push(Piece::Value { axis, field, at });
             self.uses.push((axis, at));
         } else {
             let Some(index) = spec.shared.iter().position(|value| value.name == name) else {
@@ -259,6 +293,37 @@ impl Template {
     }
 }
 
+/// Returns the fields of a value such as `(a: 1, b: 2)`.
+fn fields(source: &Source, span: Span) -> impl Iterator<Item = lexer::Field> {
+    let tokens = lexer::tokens(source.slice(span));
+    let own = lexer::fields(&tokens).into_iter().filter(|field| field.depth == 1);
+    let absolute = move |inner: Span| Span::new(span.start + inner.start, span.start + inner.end);
+    own.map(move |field| lexer::Field {
+        name: absolute(field.name),
+        value: absolute(field.value),
+        ..field
+    })
+}
+
+/// Makes sure that every value of an axis has a field.
+fn check_field(source: &Source, axis: &Axis, field: Span, at: Span) -> Result<(), Diagnostic> {
+    let wanted = source.slice(field);
+    for (label, span) in &axis.values {
+        let names: Vec<&str> =
+            fields(source, *span).map(|field| source.slice(field.name)).collect();
+        if !names.contains(&wanted) {
+            let message = format!("`{label}` of the axis `{}` has no field `{wanted}`", axis.name);
+            let mistake = Diagnostic::new(at, message).context(*span, "this value");
+            return Err(if names.is_empty() {
+                mistake.help("give its values fields: `(a: 1, b: 2)`")
+            } else {
+                mistake.suggest(wanted, &names)
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Reports an axis that the file doesn't declare.
 pub fn unknown_axis(spec: &Spec, name: &str, at: Span) -> Diagnostic {
     let valid: Vec<_> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -270,17 +335,41 @@ pub fn unknown_axis(spec: &Spec, name: &str, at: Span) -> Diagnostic {
     }
 }
 
-/// Matches `Axis(name)` and `Shared(name)` at the head of the tokens.
-fn call<'t>(text: &'t str, tokens: &[Token]) -> Option<(&'t str, Token)> {
-    let [word, open, name, close, ..] = tokens else {
-        return None;
-    };
-    let word = word.text(text);
-    let fits = (word == "Axis" || word == "Shared")
-        && open.is(b'(')
-        && name.kind == TokenKind::Word
-        && close.is(b')');
-    fits.then_some((word, *name))
+/// `Axis(name)`, `Axis(name, field)` or `Shared(name)`.
+struct Call<'t> {
+    word: &'t str,
+    name: Token,
+    field: Option<Token>,
+    /// How many tokens it takes up.
+    tokens: usize,
+}
+
+impl<'t> Call<'t> {
+    /// Matches a call at the head of the tokens.
+    fn at(text: &'t str, tokens: &[Token]) -> Option<Self> {
+        let [word, open, name, rest @ ..] = tokens else {
+            return None;
+        };
+        let word = word.text(text);
+        let opens = (word == "Axis" || word == "Shared") && open.is(b'(');
+        if !opens || name.kind != TokenKind::Word {
+            return None;
+        }
+        match rest {
+            [close, ..] if close.is(b')') => {
+                Some(Self { word, name: *name, field: None, tokens: 4 })
+            }
+            [comma, field, close, ..]
+                if word == "Axis"
+                    && comma.is(b',')
+                    && field.kind == TokenKind::Word
+                    && close.is(b')') =>
+            {
+                Some(Self { word, name: *name, field: Some(*field), tokens: 6 })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Returns the `{axis}` holes inside a string literal; other braces are the user's own.
@@ -306,10 +395,11 @@ fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<(usize, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::outside::Presence;
 
     fn fill(text: &str, label: usize) -> (Source, Expanded) {
         let source = Source::new("p.ron", text);
-        let (spec, _) = Spec::parse(&source).unwrap();
+        let (spec, _) = Spec::parse(&source, &Presence::Seen).unwrap();
         let mut mistakes = Vec::new();
         let templates = Templates::compile(&source, &spec, &mut mistakes);
         let template = templates.stage(spec.stages[0].value, &mut mistakes);
@@ -339,5 +429,33 @@ mod tests {
         let place = expanded.locate(Span::new(at, at + 1));
         assert_eq!(source.slice(place), "9");
         assert!(place.start < source.text().find("stages").unwrap());
+    }
+
+    #[test]
+    fn a_field_of_an_axis_value_is_put_in_and_needs_only_its_own_axes() {
+        let text = r#"Pipeline(name: "p", axes: {
+                "s": {"a": (n: 3, m: [1, 2]), "b": (m: [Axis(t)], n: 4)}, "t": [0],
+            }, stages: {"n-{s}": K(x: Axis(s, n))})"#;
+        assert_eq!(fill(text, 0).1.text, "K(x: 3)");
+        assert_eq!(fill(text, 1).1.text, "K(x: 4)");
+        let source = Source::new("p.ron", text);
+        let (spec, _) = Spec::parse(&source, &Presence::Seen).unwrap();
+        let templates = Templates::compile(&source, &spec, &mut Vec::new());
+        let template = templates.stage(spec.stages[0].value, &mut Vec::new());
+        let needed: Vec<usize> = templates.needs(&template).iter().map(|(axis, _)| *axis).collect();
+        assert_eq!(needed, [0], "`t` belongs to the other field");
+    }
+
+    #[test]
+    fn a_field_that_one_value_lacks_is_refused_at_its_place() {
+        let text = r#"Pipeline(name: "p", axes: {"s": {"a": (size: 3), "b": (sice: 4)}},
+            stages: {"n-{s}": K(x: Axis(s, size))})"#;
+        let source = Source::new("p.ron", text);
+        let (spec, _) = Spec::parse(&source, &Presence::Seen).unwrap();
+        let mut mistakes = Vec::new();
+        let templates = Templates::compile(&source, &spec, &mut mistakes);
+        templates.stage(spec.stages[0].value, &mut mistakes);
+        assert_eq!(mistakes[0].message, "`b` of the axis `s` has no field `size`");
+        assert_eq!(source.slice(mistakes[0].at), "size");
     }
 }

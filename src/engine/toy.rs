@@ -13,6 +13,7 @@ use super::cache::{Cache, Check};
 use super::context::{RunContext, StageError};
 use super::events::Event;
 use super::executor::{Executor, Inline};
+use super::outside::Presence;
 use super::plan::Plan;
 use super::run::{Manner, OnError, RunReport};
 use super::schedule::Scheduler;
@@ -237,7 +238,7 @@ impl ToyLab {
     }
 
     pub(super) fn plan(&self) -> Plan<Toy> {
-        Plan::load(&Source::new("toy.ron", self.text.as_str()), None).unwrap()
+        Plan::load(&Source::new("toy.ron", self.text.as_str()), &Presence::Seen).unwrap()
     }
 
     pub(super) fn cache(&self) -> Cache {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, TrainImages};
 use super::classify::observer;
-use crate::classification::{self, ImageClassifierSpec, Teaching};
+use crate::classification::{self, ClassSpec, ImageClassifierSpec, Teaching};
 use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
@@ -36,6 +36,9 @@ pub struct TrainClassifier {
     /// Labeled images that it has not seen, to judge it by.
     #[serde(default)]
     pub test: Option<StageRef<AnyImages>>,
+    /// Which classes; images that have none may have those of a factor.
+    #[serde(default, skip_serializing_if = "ClassSpec::is_given")]
+    pub classes: ClassSpec,
     /// What comes before the features.
     pub network: NetworkSpec,
     /// Number of features: units of the layer before the classes' scores.
@@ -117,6 +120,7 @@ impl Stage for TrainClassifier {
             &spec,
             &images,
             unseen.as_ref(),
+            &self.classes,
             &teaching,
             device,
             &mut observe,
