@@ -48,9 +48,9 @@ pub(super) enum LookError {
         #[from]
         cause: DataError,
     },
-    /// The system could not list a folder.
-    #[error("{cause}")]
-    Folder {
+    /// The system could not read a file or list a folder.
+    #[error("the data can't be read: {cause}")]
+    System {
         /// What the system said.
         #[from]
         cause: io::Error,

@@ -97,7 +97,8 @@ fn summary(seen: &Seen) -> String {
     };
     let classes = match seen.classes {
         0 => String::new(),
-        classes => format!(", {}", terminal::count(classes, "class").replace("classs", "classes")),
+        1 => ", 1 class".to_owned(),
+        classes => format!(", {classes} classes"),
     };
     let (low, high) = (seen.measure.low, seen.measure.high);
     format!("{}: {samples}{classes}, from {} to {}", seen.kind, rounded(low), rounded(high))
@@ -134,6 +135,11 @@ fn place_from(out: &Path, data: &Path) -> Result<String, Failure> {
     } else {
         place.clone_from(&data);
     }
-    let text = place.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::usage(format!("`{}`: its name is not valid text", data.display())))
+    let text = place.to_str().filter(|text| !table::has_braces(text)).map(str::to_owned);
+    text.ok_or_else(|| {
+        let data = data.display();
+        Failure::usage(format!(
+            "`{data}`: a pipeline can't name this path: rename it without braces"
+        ))
+    })
 }

@@ -25,6 +25,7 @@ pub(super) fn look(kind: &str, path: &Path, files: &Files) -> Result<Seen, LookE
     let is_coordinate = |column: &&ColumnSummary| {
         matches!(column.cells, Cells::Integers | Cells::Reals)
             && column.missing == 0
+            && !has_braces(&column.name)
             && class.as_ref() != Some(&column.name)
     };
     let columns: Vec<String> =
@@ -50,8 +51,14 @@ pub(super) fn look(kind: &str, path: &Path, files: &Files) -> Result<Seen, LookE
     };
     let texts = left_out(&|column| column.cells == Cells::Texts);
     let gaps = left_out(&|column| column.cells != Cells::Texts && column.missing > 0);
+    let braces = left_out(&|column| has_braces(&column.name));
     let numbering = left_out(&|column| column.cells == Cells::RowNumbers);
-    for (names, why) in [(texts, "texts"), (gaps, "missing values"), (numbering, "row numbers")] {
+    for (names, why) in [
+        (texts, "texts"),
+        (gaps, "missing values"),
+        (numbering, "row numbers"),
+        (braces, "braces in their names, which mean axes in a pipeline"),
+    ] {
         if !names.is_empty() {
             seen.notes.push(format!("left out for {why}: {}", listed(&names)));
         }
@@ -71,6 +78,11 @@ fn listed(names: &[&str]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
+/// Returns whether a pipeline would take a part of a name for an axis.
+pub(super) fn has_braces(name: &str) -> bool {
+    name.contains(['{', '}'])
+}
+
 fn is_class(column: &ColumnSummary, rows: usize) -> bool {
     let is_named = CLASS_NAMES.contains(&column.name.trim().to_ascii_lowercase().as_str());
     let may_be = match column.cells {
@@ -79,7 +91,10 @@ fn is_class(column: &ColumnSummary, rows: usize) -> bool {
         Cells::Reals | Cells::RowNumbers => false,
     };
     let most = MOST_CLASSES.min(rows / 4);
-    may_be && column.missing == 0 && (2..=most).contains(&column.distinct)
+    may_be
+        && column.missing == 0
+        && !has_braces(&column.name)
+        && (2..=most).contains(&column.distinct)
 }
 
 /// Returns the most frequent separator of the first line; Parquet files have none and get a comma.

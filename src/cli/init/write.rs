@@ -19,15 +19,17 @@ pub(super) fn pipeline(name: &str, place: &str, seen: &Seen, settings: &Settings
     let (source, data) = (source(&seen.source), data_stages(settings));
     let path = quoted(place);
     format!(
-        r#"// The intrinsic dimension of {name}: {what}. Written by `pcae-run init`; change it freely, only
-// what a change concerns is computed again. What to change first, all of it in `shared` and `axes`:
-// - beta: how much distances and order count beside reconstruction. Both terms grow alike with the
-//   scale of the data, so it needs no adapting to that. Dimensions that fall when it is raised
-//   tenfold were not settled yet; models that draw poorly (table `errors`) have too much of it.
+        r#"// The intrinsic dimension of {name}: {what}.
+//
+// Written by `pcae-run init`; change it freely, only what a change concerns is computed again. What
+// to change first, all of it in `shared` and `axes`:
+// - beta: how much distances and order count beside reconstruction, whatever the scale of the data.
+//   Too little leaves dimensions that are not needed, too much takes some away and draws poorly
+//   (table `errors`). PCAE is shown with a tenth of it, too: trust a count on which both agree.
 // - threshold: the share of variance that counts as everything. Noisy data want 0.95 or 0.9.
 // - latent: must exceed the dimension. If a count comes near it, double it.
-// - seed: more seeds show how much of a count is luck. Longer training (`length`) settles it.
-// A setting's meaning: `pcae-run explain Pcae`, `pcae-run explain Train` and so on.
+// - seed: more seeds show how much of a count is luck; more steps (`length`) take luck away.
+// What a setting means: `pcae-run explain Pcae`, `pcae-run explain Train` and so on.
 Pipeline(
     name: "{name}",
     axes: {{
@@ -37,13 +39,17 @@ Pipeline(
                 latent: Shared(latent), network: Shared(network), beta: Shared(beta),
                 gamma: Dynamic(threshold: 0.98, every: Steps({update})),
             ),
+            "pcae-light": Pcae(
+                latent: Shared(latent), network: Shared(network), beta: Shared(light_beta),
+                gamma: Dynamic(threshold: 0.98, every: Steps({update})),
+            ),
             "ard-vae": ArdVae(
                 latent: Shared(latent), network: Shared(network), beta: 1.0, prior_samples: {prior},
             ),
             "irmae": Irmae(latent: Shared(latent), network: Shared(network)),
             "pca": Pca(latent: Shared(latent)),
         }},
-        "model": ["pcae", "hae", "pca-ae", "ard-vae", "irmae", "pca"],
+        "model": ["pcae", "pcae-light", "hae", "pca-ae", "ard-vae", "irmae", "pca"],
         // Coordinates in the order that a model gives them, or principal axes of its codes: the
         // first is for models that order their coordinates, the second is fair to all.
         "count": {{
@@ -59,7 +65,8 @@ Pipeline(
         }},
     }},
     shared: {{
-        "beta": 16.0,
+        "beta": {beta:?},
+        "light_beta": {light_beta:?},
         "threshold": 0.99,
         "latent": {latent},
         "length": Steps({length}),
@@ -93,6 +100,9 @@ Pipeline(
         "codes-{{model}}-{{seed}}": Encode(model: "train-{{model}}-{{seed}}", data: "test-data"),
         "dimension-{{model}}-{{count}}-{{seed}}": Estimate(
             points: "codes-{{model}}-{{seed}}", estimator: Axis(count),
+        ),
+        "variances-{{model}}-{{seed}}": Estimate(
+            points: "codes-{{model}}-{{seed}}", estimator: Variance(threshold: Shared(threshold)),
         ),
         "error-{{model}}-{{seed}}": Score(
             model: "train-{{model}}-{{seed}}", data: "test-data", metric: SquaredError,
@@ -140,7 +150,7 @@ Pipeline(
             }},
         ),
         "spectrum": Figure(
-            records: [Each("dimension-{{model}}-coordinates-{{seed}}")],
+            records: [Each("variances-{{model}}-{{seed}}")],
             picture: VarianceSpectrum(
                 caption: "Variance of each coordinate of the codes",
                 label: "Spectrum",
@@ -153,6 +163,8 @@ Pipeline(
     }},
 )
 "#,
+        beta = settings.beta,
+        light_beta = settings.beta / 10.0,
         update = (length / 10).max(1),
         half = (near / 2).max(1),
         model_titles = MODEL_TITLES,
@@ -160,7 +172,10 @@ Pipeline(
 }
 
 /// Display names of the models.
-const MODEL_TITLES: &str = r#""model": "Model", "pcae": "PCAE", "hae": "HAE", "pca-ae": "PCA-AE", "ard-vae": "ARD-VAE", "irmae": "IRMAE", "pca": "PCA","#;
+const MODEL_TITLES: &str = concat!(
+    r#""model": "Model", "pcae": "PCAE", "pcae-light": "PCAE, beta / 10", "hae": "HAE","#,
+    r#" "pca-ae": "PCA-AE", "ard-vae": "ARD-VAE", "irmae": "IRMAE", "pca": "PCA","#
+);
 
 /// Returns the stages that make `train-data` and `test-data`.
 fn data_stages(settings: &Settings) -> String {
@@ -194,9 +209,8 @@ fn data_stages(settings: &Settings) -> String {
 
 /// Returns a source as a pipeline names it; what is usual is left out.
 fn source(spec: &DatasetSpec) -> String {
-    let named = |name: &str, value: &Option<String>| {
-        value.as_ref().map(|value| format!("{name}: {}", quoted(value)))
-    };
+    let named =
+        |name: &str, value: Option<&str>| value.map(|value| format!("{name}: {}", quoted(value)));
     match spec {
         DatasetSpec::Array(ArrayFile { content, array, labels }) => {
             let content = match content {
@@ -209,7 +223,10 @@ fn source(spec: &DatasetSpec) -> String {
                 }
             };
             let content = Some(format!("content: {content}"));
-            call("Array", [content, named("array", array), named("labels", labels)])
+            call(
+                "Array",
+                [content, named("array", array.as_deref()), named("labels", labels.as_deref())],
+            )
         }
         DatasetSpec::ImageFolder(ImageFolder { channels, size, skip_broken }) => call(
             "ImageFolder",
@@ -225,7 +242,10 @@ fn source(spec: &DatasetSpec) -> String {
                 format!("columns: [{}]", columns.join(", "))
             };
             let separator = (*separator != ',').then(|| format!("separator: {separator:?}"));
-            call("Table", [columns.as_ref().map(listed), named("class", class), separator])
+            call(
+                "Table",
+                [columns.as_ref().map(listed), named("class", class.as_deref()), separator],
+            )
         }
         // The only other source that `look` finds.
         _ => "Mnist()".to_owned(),
