@@ -114,29 +114,39 @@ Pipeline(
             points: "train-data", neighbors: "neighbors", estimator: Axis(estimator),
         ),
 
-        "dimension": Table(
-            records: [Each("dimension-{{model}}-{{count}}-{{seed}}")],
+{reports}"#,
+        beta = settings.beta,
+        light_beta = settings.beta / 10.0,
+        update = (length / 10).max(1),
+        half = (near / 2).max(1),
+        reports = REPORTS.replace("MODEL_TITLES", MODEL_TITLES),
+    )
+}
+
+/// The stages that report, and the end of the pipeline.
+const REPORTS: &str = r#"        "dimension": Table(
+            records: [Each("dimension-{model}-{count}-{seed}")],
             caption: "Dimension by the codes of unseen samples: the fewest that hold the threshold's share of their variance.",
             label: "Models",
             rows: ["model"], columns: ["count"], over: ["seed"],
             values: [Value(field: "dimension", title: "", digits: 1)],
-            titles: {{
-                {model_titles}
+            titles: {
+                MODEL_TITLES
                 "count": "Counted", "coordinates": "coordinates in order", "axes": "principal axes",
-            }},
+            },
         ),
         "errors": Table(
-            records: [Each("error-{{model}}-{{seed}}")],
+            records: [Each("error-{model}-{seed}")],
             caption: "What the codes lose: squared error of unseen samples. A dimension means little beside a large one.",
             label: "Errors",
             rows: ["model"], over: ["seed"],
             values: [Value(field: "squared_error", title: "Squared error", best: Lowest)],
-            titles: {{
-                {model_titles}
-            }},
+            titles: {
+                MODEL_TITLES
+            },
         ),
         "model-free": Table(
-            records: [Each("dimension-{{estimator}}")],
+            records: [Each("dimension-{estimator}")],
             caption: "Dimension by the distances to neighbors, without a model; the spread is one of the mean over samples.",
             label: "Estimators",
             rows: ["estimator"],
@@ -144,32 +154,25 @@ Pipeline(
                 Value(field: "dimension", title: "Dimension", digits: 1),
                 Value(field: "spread", title: "Spread", digits: 2),
             ],
-            titles: {{
+            titles: {
                 "estimator": "Estimator", "mle": "MLE", "two-nn": "TwoNN", "local-pca": "local PCA",
                 "correlation": "correlation", "moments": "moments",
-            }},
+            },
         ),
         "spectrum": Figure(
-            records: [Each("variances-{{model}}-{{seed}}")],
+            records: [Each("variances-{model}-{seed}")],
             picture: VarianceSpectrum(
                 caption: "Variance of each coordinate of the codes",
                 label: "Spectrum",
                 series: "model", over: ["seed"], threshold: Shared(threshold),
-                titles: {{
-                    {model_titles}
-                }},
+                titles: {
+                    MODEL_TITLES
+                },
             ),
         ),
-    }},
+    },
 )
-"#,
-        beta = settings.beta,
-        light_beta = settings.beta / 10.0,
-        update = (length / 10).max(1),
-        half = (near / 2).max(1),
-        model_titles = MODEL_TITLES,
-    )
-}
+"#;
 
 /// Display names of the models.
 const MODEL_TITLES: &str = concat!(

@@ -55,7 +55,7 @@ impl Table<'_> {
         let infinite = numbers.iter().flatten().filter(|value| !is_finite(value)).count();
         let cells = match &numbers {
             Some(values) if values.iter().all(|value| value.fract() == 0.0) => {
-                let counted = values.windows(2).all(|pair| pair[1] - pair[0] == 1.0);
+                let counted = values.windows(2).all(|pair| (pair[1] - pair[0] - 1.0).abs() < 0.5);
                 let complete = values.len() == texts.len() && values.len() > 2;
                 if counted && complete { Cells::RowNumbers } else { Cells::Integers }
             }
