@@ -11,6 +11,7 @@
 //! stages -> interpolation -> numerics
 //! stages -> quality -> { geometry, numerics }
 //! data -> download
+//! cli -> data, to look at a file before there is a pipeline
 //! cli, stages -> engine -> nothing
 //! ```
 //!

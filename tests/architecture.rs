@@ -64,7 +64,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "training",
         ],
     ),
-    ("cli", &["device", "engine", "report", "stages"]),
+    ("cli", &["data", "device", "engine", "numerics", "report", "stages"]),
 ];
 
 #[test]

@@ -127,6 +127,15 @@ pub(super) struct File {
 /// What to do
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Look at data and write a pipeline that estimates their dimension
+    Init {
+        /// A .npy, .npz, .csv or .parquet file, or a folder or .zip of pictures
+        #[arg(value_name = "DATA")]
+        path: PathBuf,
+        /// Write the pipeline to this file [default: the data's name with .ron, in this folder]
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Show what would run, why, and how long it may take
     Plan(File),
     /// Show in which components a stage's key differs from the closest earlier one

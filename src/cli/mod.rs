@@ -11,6 +11,7 @@ mod export;
 mod failure;
 mod generate;
 mod graph;
+mod init;
 mod log;
 mod plan;
 mod progress;
@@ -88,6 +89,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let files: Vec<_> = cli.run.file.clone().into_iter().chain(files).collect();
             collect::collect(common, &files, delete, free).map(done)
         }
+        Command::Init { path, out } => init::init(common, &path, out.as_deref()).map(done),
         Command::Doctor => doctor::doctor(common),
         Command::Explain { kind } => explain::explain(kind.as_deref()).map(done),
         Command::Completions { shell } => {

@@ -35,7 +35,9 @@ mod vectors;
 use serde::{Deserialize, Serialize};
 
 pub use annotations::{Annotations, Classes, Factors, Split};
-pub use arrays::{ArrayContent, ArrayFile, Layout, PixelRange};
+pub use arrays::{
+    ArrayContent, ArrayFile, ArraySummary, Layout, Numbers, PixelRange, summarize_arrays,
+};
 pub use celeba::CelebA;
 pub use dsprites::{Dsprites, Rendering, Sampling};
 pub use error::DataError;
@@ -53,7 +55,7 @@ pub use sample_set::{SampleForm, SampleSet};
 pub use shapes3d::{Shape, Shapes3d, Shapes3dFactors};
 pub use source::{Broken, Catalog, ImageSource, Samples};
 pub use steps::{Scale, Step, step_problem};
-pub use tables::TableFile;
+pub use tables::{Cells, ColumnSummary, TableFile, summarize_columns};
 pub use vectors::Vectors;
 
 /// The data sets a pipeline can name.

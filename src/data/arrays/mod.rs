@@ -5,10 +5,12 @@
 //! Values that are no numbers, or that lie outside the stated range, are refused with their place.
 
 mod images;
+mod summary;
 
 use serde::{Deserialize, Serialize};
 
 use self::images::ArrayImages;
+pub use self::summary::{ArraySummary, Numbers, summarize_arrays};
 use super::npy::{self, Array, Kind, Stored};
 use super::{Annotations, Classes, DataError, Factors, Files, Samples, Vectors};
 use crate::numerics::Points;

@@ -6,6 +6,7 @@
 //! Polars types stay inside this file.
 
 mod pages;
+mod summary;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -16,6 +17,7 @@ use polars_io::SerReader;
 use polars_io::prelude::{CsvParseOptions, CsvReadOptions, ParquetReader};
 use serde::{Deserialize, Serialize};
 
+pub use self::summary::{Cells, ColumnSummary, summarize_columns};
 use super::arrays::number_classes;
 use super::{Annotations, Classes, DataError, DataFile, Factors, Files, Samples, Vectors};
 use crate::numerics::Points;

@@ -1,0 +1,79 @@
+//! NumPy files: which array holds the samples, which one the classes, and what its sizes mean.
+
+use super::look::{LookError, Seen};
+use crate::data::{
+    ArrayContent, ArrayFile, ArraySummary, DataError, DatasetSpec, Files, Layout, Numbers,
+    PixelRange, summarize_arrays,
+};
+
+/// Colors and the like: a size up to this is taken for the channels of images.
+const MOST_CHANNELS: usize = 4;
+
+/// Looks at an npy or npz file.
+pub(super) fn look(files: &Files) -> Result<Seen, LookError> {
+    let arrays = summarize_arrays(files)?;
+    let size = |array: &&ArraySummary| array.shape.iter().product::<usize>();
+    let samples = arrays.iter().filter(|array| array.shape.len() > 1).max_by_key(size);
+    let Some(samples) = samples else {
+        let found: Vec<_> = arrays.iter().map(described).collect();
+        let reason = format!("expected an array of two to four sizes, found {}", found.join(", "));
+        return Err(DataError::Unfit(reason).into());
+    };
+    let count = samples.shape[0];
+    let is_label = |array: &&ArraySummary| {
+        array.shape == [count] && matches!(array.numbers, Numbers::Bytes | Numbers::Integers)
+    };
+    let labels = arrays.iter().find(is_label).map(|array| array.name.clone());
+    let is_alone = arrays
+        .iter()
+        .all(|array| array.name == samples.name || Some(&array.name) == labels.as_ref());
+    let opened = |content| {
+        let array = (!is_alone).then(|| samples.name.clone());
+        let source = DatasetSpec::Array(ArrayFile { content, array, labels: labels.clone() });
+        let opened = source.open(files)?;
+        Seen::of("NumPy array", source, opened)
+    };
+    let mut seen = match layout(samples) {
+        None if samples.shape.len() == 2 => opened(ArrayContent::Vectors)?,
+        None => {
+            let reason = format!(
+                "expected channels as the second or the last size, found {}",
+                described(samples)
+            );
+            return Err(DataError::Unfit(reason).into());
+        }
+        Some(layout) if samples.numbers == Numbers::Bytes => {
+            opened(ArrayContent::Images { layout, range: PixelRange::Bytes })?
+        }
+        Some(layout) => {
+            // The narrowest range that holds the values that are looked at.
+            let images = |range| opened(ArrayContent::Images { layout, range });
+            images(PixelRange::Unit)
+                .or_else(|_| images(PixelRange::Symmetric))
+                .or_else(|_| images(PixelRange::Full))?
+        }
+    };
+    let others: Vec<_> = arrays.iter().filter(|array| array.name != samples.name).collect();
+    if others.len() > usize::from(labels.is_some()) {
+        let others: Vec<_> = others.into_iter().map(described).collect();
+        let used = &samples.name;
+        seen.notes
+            .push(format!("taken: `{used}`, the largest array; beside it: {}", others.join(", ")));
+    }
+    Ok(seen)
+}
+
+/// Returns what the sizes of an array of images mean.
+fn layout(array: &ArraySummary) -> Option<Layout> {
+    match array.shape[..] {
+        [_, _, _] => Some(Layout::Nhw),
+        [_, _, _, channels] if channels <= MOST_CHANNELS => Some(Layout::Nhwc),
+        [_, channels, _, _] if channels <= MOST_CHANNELS => Some(Layout::Nchw),
+        _ => None,
+    }
+}
+
+fn described(array: &ArraySummary) -> String {
+    let sizes: Vec<_> = array.shape.iter().map(ToString::to_string).collect();
+    format!("`{}` ({})", array.name, sizes.join(" x "))
+}
