@@ -4,7 +4,10 @@
 
 mod args;
 mod cache;
+mod causes;
 mod collect;
+mod compare;
+mod diff;
 mod doctor;
 mod explain;
 mod export;
@@ -81,6 +84,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Trace { table, row, column, file } => {
             trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
         }
+        Command::Compare { alpha, strict, file } => {
+            compare::compare(common, alpha, strict, given(file).as_deref())
+        }
+        Command::Diff { old, new } => diff::diff(common, &old, &new),
         Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
         Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
         Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),
