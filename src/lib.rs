@@ -11,7 +11,7 @@
 //! stages -> interpolation -> numerics
 //! stages -> quality -> { geometry, numerics }
 //! data -> download
-//! report -> statistics -> nothing
+//! cli, report -> statistics -> nothing
 //! cli, stages -> engine -> nothing
 //! ```
 //!

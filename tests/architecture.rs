@@ -65,7 +65,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "training",
         ],
     ),
-    ("cli", &["device", "engine", "report", "stages"]),
+    ("cli", &["device", "engine", "report", "stages", "statistics"]),
 ];
 
 #[test]

@@ -70,6 +70,8 @@ fn a_margin_and_runs_are_settings_of_a_table() {
     let lines = sandbox.call(&["compare", "--json"]).ok().events();
     assert_eq!(lines[2]["verdict"], "reproduced", "{}", lines[2]);
     assert_eq!(lines[2]["published_runs"], 50);
+    let second = sandbox.call(&["compare", "--json", "--look", "2"]).ok().events();
+    assert_eq!(second[2]["alpha"], 0.0125, "a quarter of 5% is left for the second look");
     sandbox.edit("margin: Absolute(2)", "margin: Absolute(-2)");
     sandbox.call(&["compare", "pipeline.ron"]).fails_with(2);
 }

@@ -187,6 +187,10 @@ pub(super) enum Command {
         /// Chance of any wrong verdict of a kind, over all cells
         #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = between_zero_and_half)]
         alpha: f64,
+        /// Which look this is, from 1, if runs are added until verdicts stand: each spends half
+        /// of the alpha that is left
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=30))]
+        look: Option<u32>,
         /// Exit with code 4 unless every published number is reproduced or bettered
         #[arg(long)]
         strict: bool,

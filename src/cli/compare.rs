@@ -38,7 +38,9 @@ pub(super) fn compare(
     for (name, table) in &found.tables {
         let own: Vec<&Judged> = judged.iter().filter(|judged| judged.table == *name).collect();
         if common.json {
-            own.iter().for_each(|judged| terminal::json(&as_json(table, judged, alpha)));
+            for judged in own {
+                terminal::json(&as_json(table, judged, alpha));
+            }
         } else if !own.is_empty() {
             print(name, table, &own);
         }

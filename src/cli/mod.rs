@@ -36,6 +36,7 @@ use failure::Failure;
 
 use crate::engine::select::Choice;
 use crate::engine::supervise::supervise;
+use crate::statistics::spent_alpha;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -84,7 +85,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Trace { table, row, column, file } => {
             trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
         }
-        Command::Compare { alpha, strict, file } => {
+        Command::Compare { alpha, look, strict, file } => {
+            let alpha = look.map_or(alpha, |look| spent_alpha(alpha, look));
             compare::compare(common, alpha, strict, given(file).as_deref())
         }
         Command::Diff { old, new } => diff::diff(common, &old, &new),

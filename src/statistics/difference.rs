@@ -78,10 +78,12 @@ impl Difference {
         if self.standard_error > 0.0 {
             return self.student().above(distance / self.standard_error);
         }
-        match distance {
-            _ if distance > 0.0 => 0.0,
-            _ if distance < 0.0 => 1.0,
-            _ => at_zero,
+        if distance == 0.0 {
+            at_zero
+        } else if distance > 0.0 {
+            0.0
+        } else {
+            1.0
         }
     }
 

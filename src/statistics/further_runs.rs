@@ -33,11 +33,10 @@ pub fn further_runs(measured: &Sample, other: &Sample, margin: f64, at: Levels) 
     } else {
         (*measured, 0)
     };
-    let found = (1..=MOST).find(|&further| {
+    (1..=MOST).find(|&further| {
         let grown = measured.with_further(further - least);
         Difference::between(&grown, other).is_some_and(|found| decides(&found, margin, at))
-    });
-    found
+    })
 }
 
 fn decides(found: &Difference, margin: f64, at: Levels) -> bool {

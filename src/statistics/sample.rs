@@ -24,15 +24,12 @@ impl Sample {
         if runs == 0 {
             return None;
         }
-        let mean = values.iter().sum::<f64>() / runs as f64;
-        // A mean of equal values may round away from them; their variance is 0 all the same.
-        let variance = if values.iter().all(|value| *value == values[0]) {
-            0.0
-        } else {
-            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-            squares / (runs as f64 - 1.0)
-        };
-        let mean = if variance == 0.0 { values[0] } else { mean };
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // The mean of equal values may round away from them, and must not.
+        let mean = (values.iter().sum::<f64>() / runs as f64).max(least).min(most);
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = squares / (runs as f64 - 1.0);
         Some(Self { mean, spread: (runs > 1).then_some(Spread { variance, runs }) })
     }
 

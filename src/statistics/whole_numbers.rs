@@ -36,10 +36,11 @@ fn is_attainable(mean: f64, half: f64, variance: (f64, f64), runs: usize) -> boo
         return false;
     }
     let count = runs as f64;
+    let numbers = i64::try_from(runs).unwrap_or(i64::MAX);
     let whole = |low: f64, high: f64| (low.ceil() as i64)..=(high.floor() as i64);
     whole((mean - half) * count, (mean + half) * count).any(|sum| {
         // Moving all numbers by the same whole number changes no variance.
-        let sum = sum.rem_euclid(runs as i64);
+        let sum = sum.rem_euclid(numbers);
         let of_mean = (sum * sum) as f64 / count;
         let squares = |variance: f64| variance * count + of_mean;
         // Rounding of this arithmetic must not lose an exact hit.
@@ -52,7 +53,7 @@ fn is_attainable(mean: f64, half: f64, variance: (f64, f64), runs: usize) -> boo
 fn exist(count: usize, sum: i64, squares: i64) -> bool {
     /// Beyond this many numbers the necessary conditions suffice.
     const SEARCHED: usize = 5;
-    let numbers = count as i64;
+    let numbers = i64::try_from(count).unwrap_or(i64::MAX);
     // The most even numbers of this sum have the least squares; a number and its square are even
     // together.
     let (quotient, rest) = (sum.div_euclid(numbers), sum.rem_euclid(numbers));
