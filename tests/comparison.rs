@@ -29,7 +29,16 @@ fn every_published_number_gets_a_verdict_beside_ours() {
     let sandbox = Sandbox::new(PUBLISHED);
     sandbox.run().ok();
     let compared = sandbox.call(&["compare", "pipeline.ron"]).ok();
-    insta::assert_snapshot!(compared.stdout, @"");
+    insta::assert_snapshot!(compared.stdout, @r"
+    t (Table 1)
+    cell         published     ours          n   margin   p equal   p different   verdict
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    same / X     4.10 ± 0.08   4.10 ± 0.08   3   0.410    0.007     1.000         reproduced
+    other / X    4.10 ± 0.08   9.10 ± 0.08   3   0.410    1.000     < 0.001       differs
+    unsure / X   5.50 ± 1.20   5.10 ± 0.08   3   0.550    0.816     1.000         inconclusive, more runs alone won't decide
+
+    1 reproduced, 1 differs, 1 inconclusive (alpha 0.05, adjusted by Holm over all cells)
+    ");
     let lines = sandbox.call(&["compare", "pipeline.ron", "--json"]).ok().events();
     assert_eq!(lines.len(), 4, "one line a number, and the counts");
     assert_eq!(lines[0]["verdict"], "reproduced");
@@ -89,7 +98,14 @@ fn a_diff_says_which_cells_moved_appeared_and_vanished() {
     sandbox.edit(r#""unsure": (5.50"#, r#""new": (5.50"#);
     sandbox.run().ok();
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
-    insta::assert_snapshot!(moved.stdout, @"");
+    insta::assert_snapshot!(moved.stdout, @r"
+    t: 3 cells not as before
+    cell         before                  now                     change
+    ──────────────────────────────────────────────────────────────────────
+    same / x     4.1 ± 0.08165 (n = 3)   5.1 ± 0.08165 (n = 3)   +12.2 std
+    new / x      –                       7.1 ± 0.08165 (n = 3)   appeared
+    unsure / x   5.1 ± 0.08165 (n = 3)   –                       vanished
+    ");
     let files = ["diff", "before/own/t.csv", "reports/own/t.csv", "--json"];
     let lines = sandbox.call(&files).fails_with(1).events();
     let movements: Vec<_> = lines.iter().map(|line| line["movement"].clone()).collect();

@@ -97,6 +97,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "the ends of the line are exact")]
     fn the_ends_of_the_line_are_where_they_belong() {
         let t = StudentT { degrees_of_freedom: 3.0 };
         assert_eq!(t.above(f64::INFINITY), 0.0);
