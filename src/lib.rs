@@ -12,6 +12,7 @@
 //! stages -> quality -> { geometry, numerics }
 //! data -> download
 //! cli -> data, to look at a file before there is a pipeline
+//! cli, report -> statistics -> nothing
 //! cli, stages -> engine -> nothing
 //! ```
 //!
@@ -49,5 +50,7 @@ pub mod quality;
 pub mod report;
 #[cfg(feature = "science")]
 pub mod stages;
+#[cfg(feature = "science")]
+pub mod statistics;
 #[cfg(feature = "science")]
 pub mod training;

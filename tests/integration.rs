@@ -8,6 +8,8 @@ mod sandbox;
 mod architecture;
 /// What a user types and reads: commands, exit codes, output.
 mod commands;
+/// Published and earlier numbers beside present ones.
+mod comparison;
 /// Two runners on one cache.
 mod concurrency;
 /// Kills, aborts, interrupts and full disks.

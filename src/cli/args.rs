@@ -191,6 +191,28 @@ pub(super) enum Command {
         #[command(flatten)]
         file: File,
     },
+    /// Judge published numbers against ours: reproduced, better, differs or inconclusive
+    Compare {
+        /// Chance of any wrong verdict of a kind, over all cells
+        #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = between_zero_and_half)]
+        alpha: f64,
+        /// Which look this is, from 1, if runs are added until verdicts stand: each spends half
+        /// of the alpha that is left
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=30))]
+        look: Option<u32>,
+        /// Exit with code 4 unless every published number is reproduced or bettered
+        #[arg(long)]
+        strict: bool,
+        #[command(flatten)]
+        file: File,
+    },
+    /// Show which cells moved between two reports, how far and why; exit with code 1 if any did
+    Diff {
+        /// The report folder or CSV file before
+        old: PathBuf,
+        /// The report folder or CSV file now
+        new: PathBuf,
+    },
     /// Look after the cache
     #[command(subcommand)]
     Cache(CacheCommand),
@@ -270,6 +292,14 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("it must be at least 1".to_owned()),
         Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn between_zero_and_half(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share < 0.5 => Ok(share),
+        Ok(_) => Err("it must be above 0 and below 0.5".to_owned()),
         Err(error) => Err(format!("{error}")),
     }
 }

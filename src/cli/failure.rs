@@ -6,10 +6,14 @@ use crate::engine::source::SourceError;
 
 /// Exit code: a stage failed.
 pub(super) const STAGE_FAILED: u8 = 1;
+/// Exit code of `diff`: a cell moved.
+pub(super) const DIFFERENT: u8 = 1;
 /// Exit code: the pipeline file or the command line is wrong.
 pub(super) const USAGE: u8 = 2;
 /// Exit code of `status --check`: something would run.
 pub(super) const STALE: u8 = 3;
+/// Exit code of `compare --strict`: a published number is not confirmed.
+pub(super) const UNCONFIRMED: u8 = 4;
 /// Exit code: the cache is damaged or can't be used.
 pub(super) const INTEGRITY: u8 = 5;
 /// Exit code: another process kept a lock for too long.

@@ -4,7 +4,10 @@
 
 mod args;
 mod cache;
+mod causes;
 mod collect;
+mod compare;
+mod diff;
 mod doctor;
 mod explain;
 mod export;
@@ -34,6 +37,7 @@ use failure::Failure;
 
 use crate::engine::select::Choice;
 use crate::engine::supervise::supervise;
+use crate::statistics::spent_alpha;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -82,6 +86,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Trace { table, row, column, file } => {
             trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
         }
+        Command::Compare { alpha, look, strict, file } => {
+            let alpha = look.map_or(alpha, |look| spent_alpha(alpha, look));
+            compare::compare(common, alpha, strict, given(file).as_deref())
+        }
+        Command::Diff { old, new } => diff::diff(common, &old, &new),
         Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
         Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
         Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),

@@ -15,10 +15,13 @@ mod grid;
 mod join;
 pub mod latex;
 pub mod markdown;
+mod movement;
 mod record;
+mod stored;
 mod table;
 mod tabulate;
 pub mod terminal;
+mod verdict;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
@@ -34,10 +37,14 @@ pub use figures::variance_spectrum::{
 pub use figures::{Figure, FigureError, FigureSpec, Scale};
 pub use frame::{FrameError, Spread};
 pub use join::JoinError;
+pub use movement::{Moved, Movement, Numbers, movements};
 pub use record::{
     Labels, Record, RecordError, RecordValue, Values, values_from_json, values_to_json,
 };
+pub use stored::{StoredCell, StoredError};
+pub(crate) use table::five_runs;
 pub use table::{
-    Best, Published, Table, TableColumn, TableError, TableRow, TableSpec, Titled, ValueSpec,
+    Best, Margin, Published, Table, TableColumn, TableError, TableRow, TableSpec, Titled, ValueSpec,
 };
 pub use tabulate::tabulate;
+pub use verdict::{Judged, Verdict, judge};

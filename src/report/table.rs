@@ -5,6 +5,7 @@
 //! numbers and titles only; `tabulate.rs` fills it, the format files print it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -48,6 +49,14 @@ pub struct TableSpec {
     /// Divisor of the standard deviation.
     #[serde(default)]
     pub spread: Spread,
+    /// Number of runs behind each published mean.
+    #[serde(default = "five_runs")]
+    pub published_runs: NonZeroUsize,
+}
+
+/// Returns how many runs most papers average over.
+pub(crate) const fn five_runs() -> NonZeroUsize {
+    NonZeroUsize::MIN.saturating_add(4)
 }
 
 /// One value of a table.
@@ -67,6 +76,22 @@ pub struct ValueSpec {
     /// Published numbers, keyed by row labels and then column labels joined with `/`.
     #[serde(default)]
     pub published: BTreeMap<String, Published>,
+    /// How far from a published mean still counts as reproduced; a tenth of it if not given.
+    #[serde(default)]
+    pub margin: Option<Margin>,
+    /// Whether every run gives a whole number; then published spreads that no such numbers have
+    /// are recognized.
+    #[serde(default)]
+    pub counts: bool,
+}
+
+/// How far from a published mean still counts as reproduced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Margin {
+    /// So much, in the unit of the value.
+    Absolute(NonNegativeF64),
+    /// Such a share of the published mean.
+    Relative(NonNegativeF64),
 }
 
 const fn two_digits() -> usize {
@@ -119,7 +144,7 @@ pub struct Titled {
 }
 
 /// One column of numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableColumn {
     /// Label on each column axis.
     pub labels: Vec<Titled>,
@@ -127,6 +152,15 @@ pub struct TableColumn {
     pub value: Titled,
     /// Decimals shown.
     pub digits: usize,
+    /// Which means are best.
+    #[serde(default)]
+    pub best: Best,
+    /// How far from a published mean still counts as reproduced.
+    #[serde(default)]
+    pub margin: Option<Margin>,
+    /// Whether every run gives a whole number.
+    #[serde(default)]
+    pub counts: bool,
 }
 
 /// One row: its label on each row axis and one cell per column.
@@ -153,6 +187,9 @@ pub struct Table {
     pub over: Vec<Titled>,
     /// Divisor of the standard deviations.
     pub spread: Spread,
+    /// Number of runs behind each published mean.
+    #[serde(default = "five_runs")]
+    pub published_runs: NonZeroUsize,
     /// The columns, left to right.
     pub columns: Vec<TableColumn>,
     /// The rows, top to bottom.

@@ -143,6 +143,7 @@ fn assemble(
         column_axes: all(&spec.columns),
         over: all(&spec.over),
         spread: spec.spread,
+        published_runs: spec.published_runs,
         columns: Vec::new(),
         rows: rows.iter().map(|row| TableRow { labels: all(row), cells: Vec::new() }).collect(),
     };
@@ -152,6 +153,9 @@ fn assemble(
                 labels: all(column),
                 value: Titled { name: value.field.clone(), title: value.title.clone() },
                 digits: value.digits,
+                best: value.best,
+                margin: value.margin,
+                counts: value.counts,
             });
             for (row, labels) in table.rows.iter_mut().zip(rows) {
                 let place = (index, [labels.as_slice(), column].concat());

@@ -54,6 +54,22 @@ pub fn render(table: &Table) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Lines up columns of words below a ruled header, all to the left.
+pub fn listing(header: &[&str], lines: &[Vec<String>]) -> String {
+    let header: Vec<String> = header.iter().map(|&title| title.to_owned()).collect();
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| {
+            let cells = lines.iter().map(|line| width(&line[column]));
+            cells.fold(width(&header[column]), usize::max)
+        })
+        .collect();
+    let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
+    let align = |cells: &[String]| aligned(cells, &widths, cells.len());
+    let mut text = vec![align(&header), "─".repeat(total)];
+    text.extend(lines.iter().map(|line| align(line)));
+    text.join("\n") + "\n"
+}
+
 /// Breaks a text into lines at spaces.
 fn wrapped(text: &str, longest: usize) -> Vec<String> {
     let mut lines = vec![String::new()];

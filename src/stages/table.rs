@@ -6,18 +6,20 @@
 //!     caption: "Estimated dimension", label: "Table 1",
 //!     rows: ["model"], over: ["seed"],
 //!     values: [Value(field: "dimension", title: "Dimension", best: Closest(4),
-//!                    published: {"pcae": (4.00, 0.00)})],
+//!                    published: {"pcae": (4.00, 0.00)}, counts: true, margin: Absolute(0.5))],
+//!     published_runs: 5,
 //! )
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
 use super::records::{Reported, Review, labeled_records};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage};
-use crate::report::{Spread, TableSpec, ValueSpec, Values, tabulate};
+use crate::report::{Spread, TableSpec, ValueSpec, Values, five_runs, tabulate};
 
 /// Settings of a table stage; the fields after `records` are those of [`TableSpec`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,11 +51,14 @@ pub struct Table {
     /// Divisor of the standard deviation.
     #[serde(default)]
     pub spread: Spread,
+    /// Number of runs behind each published mean.
+    #[serde(default = "five_runs")]
+    pub published_runs: NonZeroUsize,
 }
 
 impl Stage for Table {
     fn kind(&self) -> Kind {
-        Kind { name: "Table", version: 1 }
+        Kind { name: "Table", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -96,6 +101,7 @@ impl Stage for Table {
             compare: self.compare.clone(),
             titles: self.titles.clone(),
             spread: self.spread,
+            published_runs: self.published_runs,
         };
         let records = labeled_records(context, &self.records)?;
         let table = tabulate(&spec, &records)?;

@@ -1,0 +1,155 @@
+use std::fs;
+
+use crate::sandbox::Sandbox;
+
+/// Three models whose runs give `base.seed`, with published numbers for each.
+const PUBLISHED: &str = r#"Pipeline(
+    name: "own",
+    axes: {
+        "model": {"same": "4", "other": "9", "unsure": "5"},
+        "seed": {"a": "0", "b": "1", "c": "2"},
+    },
+    stages: {
+        "score-{model}-{seed}": Command(
+            args: ["sh", "-c", "printf '{\"x\": %s.%s}' $0 $1 > record.json", Axis(model), Axis(seed)],
+            outputs: ["record.json"], yields: "record",
+        ),
+        "t": Table(
+            records: [Each("score-{model}-{seed}")], caption: "c", label: "Table 1",
+            rows: ["model"], over: ["seed"],
+            values: [Value(field: "x", title: "X", best: Lowest, published: {
+                "same": (4.10, 0.08), "other": (4.10, 0.08), "unsure": (5.50, 1.20),
+            })],
+        ),
+    },
+)"#;
+
+#[test]
+fn every_published_number_gets_a_verdict_beside_ours() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.run().ok();
+    let compared = sandbox.call(&["compare", "pipeline.ron"]).ok();
+    insta::assert_snapshot!(compared.stdout, @r"
+    t (Table 1)
+    cell         published     ours          n   margin   p equal   p different   verdict
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    same / X     4.10 ± 0.08   4.10 ± 0.08   3   0.410    0.007     1.000         reproduced
+    other / X    4.10 ± 0.08   9.10 ± 0.08   3   0.410    1.000     < 0.001       differs
+    unsure / X   5.50 ± 1.20   5.10 ± 0.08   3   0.550    0.816     1.000         inconclusive, more runs alone won't decide
+
+    1 reproduced, 1 differs, 1 inconclusive (alpha 0.05, adjusted by Holm over all cells)
+    ");
+    let lines = sandbox.call(&["compare", "pipeline.ron", "--json"]).ok().events();
+    assert_eq!(lines.len(), 4, "one line a number, and the counts");
+    assert_eq!(lines[0]["verdict"], "reproduced");
+    assert_eq!(lines[0]["place"], serde_json::json!(["same", "x"]));
+    assert_eq!(lines[3]["counts"]["inconclusive"], 1);
+}
+
+#[test]
+fn a_strict_comparison_fails_unless_everything_is_confirmed() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.run_with(&["--until", "score-same-*"]).ok();
+    let missing = sandbox.call(&["compare", "pipeline.ron", "--strict"]).fails_with(4);
+    assert!(missing.stderr.contains("`t` has 3 published numbers"), "{}", missing.stderr);
+    assert!(missing.stdout.contains("3 not measured"), "{}", missing.stdout);
+    sandbox.run().ok();
+    sandbox.call(&["compare", "pipeline.ron", "--strict"]).fails_with(4);
+    sandbox.edit(r#""other": (4.10, 0.08)"#, r#""other": (9.10, 0.08)"#);
+    sandbox.edit(r#""unsure": (5.50, 1.20)"#, r#""unsure": (5.10, 0.08)"#);
+    sandbox.run().ok();
+    sandbox.call(&["compare", "pipeline.ron", "--strict"]).ok();
+}
+
+#[test]
+fn a_comparison_without_published_numbers_says_what_is_missing() {
+    let sandbox = Sandbox::new(crate::sandbox::RECORDS);
+    sandbox.run().ok();
+    let none = sandbox.call(&["compare", "pipeline.ron"]).fails_with(2);
+    assert!(none.stderr.contains("has no published numbers"), "{}", none.stderr);
+    sandbox.call(&["compare", "pipeline.ron", "--alpha", "0.7"]).fails_with(2);
+}
+
+#[test]
+fn a_margin_and_runs_are_settings_of_a_table() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.edit(r#"rows: ["model"]"#, r#"published_runs: 50, rows: ["model"]"#);
+    sandbox.edit("best: Lowest", "best: Lowest, margin: Absolute(2)");
+    sandbox.run().ok();
+    let lines = sandbox.call(&["compare", "--json"]).ok().events();
+    assert_eq!(lines[2]["verdict"], "reproduced", "{}", lines[2]);
+    assert_eq!(lines[2]["published_runs"], 50);
+    let second = sandbox.call(&["compare", "--json", "--look", "2"]).ok().events();
+    assert_eq!(second[2]["alpha"], 0.0125, "a quarter of 5% is left for the second look");
+    sandbox.edit("margin: Absolute(2)", "margin: Absolute(-2)");
+    sandbox.call(&["compare", "pipeline.ron"]).fails_with(2);
+}
+
+#[test]
+fn a_diff_says_which_cells_moved_appeared_and_vanished() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.run().ok();
+    fs::rename(sandbox.path().join("reports"), sandbox.path().join("before")).unwrap();
+    sandbox.run().ok();
+    let same = sandbox.call(&["diff", "before/own", "reports/own"]).ok();
+    assert_eq!(same.stdout, "t: same\n");
+    sandbox.edit(r#""same": "4""#, r#""same": "5""#);
+    sandbox.edit(r#""unsure": "5""#, r#""new": "7""#);
+    sandbox.edit(r#""unsure": (5.50"#, r#""new": (5.50"#);
+    sandbox.run().ok();
+    let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
+    insta::assert_snapshot!(moved.stdout, @r"
+    t: 3 cells not as before
+    cell         before                  now                     change
+    ──────────────────────────────────────────────────────────────────────
+    same / x     4.1 ± 0.08165 (n = 3)   5.1 ± 0.08165 (n = 3)   +12.2 std
+    new / x      –                       7.1 ± 0.08165 (n = 3)   appeared
+    unsure / x   5.1 ± 0.08165 (n = 3)   –                       vanished
+    ");
+    let files = ["diff", "before/own/t.csv", "reports/own/t.csv", "--json"];
+    let lines = sandbox.call(&files).fails_with(1).events();
+    let movements: Vec<_> = lines.iter().map(|line| line["movement"].clone()).collect();
+    assert_eq!(movements, ["moved", "appeared", "vanished"]);
+    sandbox.call(&["diff", "before/own", "nowhere"]).fails_with(2);
+    let empty = sandbox.call(&["diff", "before", "reports/own"]).fails_with(2);
+    assert!(empty.stderr.contains("name a pipeline's report folder"), "{}", empty.stderr);
+}
+
+#[test]
+fn a_diff_names_the_first_cause_if_both_folders_tell_how_they_were_made() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    for folder in ["before", "reports"] {
+        sandbox.run().ok();
+        sandbox.write("reports/own/manifest.json", &manifest(&sandbox));
+        if folder == "before" {
+            fs::rename(sandbox.path().join("reports"), sandbox.path().join(folder)).unwrap();
+            sandbox.edit(r#""same": "4""#, r#""same": "3""#);
+        }
+    }
+    let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
+    let because = moved.stdout.lines().find(|line| line.starts_with("because")).unwrap();
+    assert_eq!(because, r#"because of score-same-a and 2 more: args[3] "4" -> "3""#);
+}
+
+/// Tells how the newest result of every stage was made.
+fn manifest(sandbox: &Sandbox) -> String {
+    let mut stages = serde_json::Map::new();
+    for name in sandbox.call(&["status", "--json"]).ok().events() {
+        let stage = name["stage"].as_str().unwrap();
+        let key = sandbox.call(&["why", stage, "--json"]).ok().events()[0]["key"].clone();
+        let entry = entry(sandbox, key.as_str().unwrap());
+        let made = serde_json::json!({
+            "key": key, "digest": entry["artifact"]["digest"], "record": entry["record"],
+        });
+        stages.insert(stage.to_owned(), made);
+    }
+    serde_json::json!({"pipeline": "own", "stages": stages}).to_string()
+}
+
+fn entry(sandbox: &Sandbox, key: &str) -> serde_json::Value {
+    crate::sandbox::files(&sandbox.path().join("cache/entries"))
+        .iter()
+        .map(|path| serde_json::from_slice::<serde_json::Value>(&fs::read(path).unwrap()).unwrap())
+        .find(|entry| entry["key"] == key)
+        .unwrap()
+}
