@@ -2,51 +2,99 @@
 //!
 //! Cells compete when they show the same value and differ only along the compared axes. Best
 //! is decided on the rounded means, since that is what the reader compares: two cells that read
-//! the same are both best.
+//! the same are both best. So is every cell that a one-sided Welch test can't tell from them:
+//! a few runs are no reason to call one model better than another. Cells of one run have no
+//! spread to test with, they are best only by what they read.
 
 use std::collections::BTreeMap;
 
 use crate::report::cell::{Cell, rounded};
-use crate::report::table::{Best, TableSpec, ValueSpec};
+use crate::report::table::{Best, TableSpec};
+use crate::statistics::is_significantly_larger;
 
 /// Cells by the index of their value and their labels on the row axes, then the column axes.
 pub(in crate::report) type Cells = BTreeMap<(usize, Vec<String>), Cell>;
 
-/// Cells that compete, each with its distance from the best imaginable.
-type Contest<'a> = Vec<(f64, &'a mut Cell)>;
+/// How often the test may take a cell for worse that is not.
+const LEVEL: f64 = 0.05;
 
-/// Marks the best cells of every contest; cells without records never take part.
-pub(in crate::report) fn mark_best(spec: &TableSpec, axes: &[String], cells: &mut Cells) {
-    let default = if spec.columns.is_empty() { &spec.rows } else { &spec.columns };
-    let compare = if spec.compare.is_empty() { default } else { &spec.compare };
-    let mut contests: BTreeMap<(usize, Vec<String>), Contest<'_>> = BTreeMap::new();
-    for ((index, labels), cell) in cells.iter_mut() {
-        if let Some(penalty) = cell.mean.and_then(|mean| penalty(&spec.values[*index], mean)) {
-            let fixed = labels.iter().zip(axes).filter(|(_, axis)| !compare.contains(axis));
-            let contest = (*index, fixed.map(|(label, _)| label.clone()).collect());
-            contests.entry(contest).or_default().push((penalty, cell));
-        }
-    }
-    for ((index, _), contest) in contests {
-        let least = contest.iter().map(|(penalty, _)| *penalty).fold(f64::INFINITY, f64::min);
-        // Differences of rounded decimals are not exact: 4.1 - 4 and 4 - 3.9 must still tie.
-        let digits = i32::try_from(spec.values[index].digits).unwrap_or(i32::MAX);
-        let tie = 1e-3 * 10_f64.powi(-digits);
-        for (penalty, cell) in contest {
-            cell.best = penalty <= least + tie;
-        }
-    }
+/// One of the cells that compete.
+struct Rival<'a> {
+    /// How far its mean, as shown, is from the best imaginable.
+    distance: f64,
+    /// The same for each of its runs.
+    distances: Vec<f64>,
+    cell: &'a mut Cell,
 }
 
-/// How far a mean, as shown, is from the best imaginable; none when nothing is marked.
-fn penalty(value: &ValueSpec, mean: f64) -> Option<f64> {
-    let shown: f64 = rounded(mean, value.digits).parse().ok()?;
-    match value.best {
-        Best::None => None,
-        Best::Highest => Some(-shown),
-        Best::Lowest => Some(shown),
-        Best::Closest(target) => Some((shown - target.get()).abs()),
+/// Marks the best cells of every contest; cells without records never take part. Returns whether
+/// a test had a say.
+pub(in crate::report) fn mark_best(spec: &TableSpec, axes: &[String], cells: &mut Cells) -> bool {
+    let default = if spec.columns.is_empty() { &spec.rows } else { &spec.columns };
+    let compare = if spec.compare.is_empty() { default } else { &spec.compare };
+    let mut contests: BTreeMap<(usize, Vec<String>), Vec<Rival<'_>>> = BTreeMap::new();
+    for ((index, labels), cell) in cells.iter_mut() {
+        let value = &spec.values[*index];
+        if let Some(rival) = rival(&value.best, value.digits, labels, cell) {
+            let fixed = labels.iter().zip(axes).filter(|(_, axis)| !compare.contains(axis));
+            let contest = (*index, fixed.map(|(label, _)| label.clone()).collect());
+            contests.entry(contest).or_default().push(rival);
+        }
     }
+    let mut tested = false;
+    for ((index, _), mut rivals) in contests {
+        tested |= decide(&mut rivals, spec.values[index].digits);
+    }
+    tested
+}
+
+/// Marks the best of one contest.
+fn decide(rivals: &mut [Rival<'_>], digits: usize) -> bool {
+    let least = rivals.iter().map(|rival| rival.distance).fold(f64::INFINITY, f64::min);
+    // Differences of rounded decimals are not exact: 4.1 - 4 and 4 - 3.9 must still tie.
+    let tie = 1e-3 * 10_f64.powi(-i32::try_from(digits).unwrap_or(i32::MAX));
+    let (winners, others): (Vec<_>, Vec<_>) =
+        rivals.iter_mut().partition(|rival| rival.distance <= least + tie);
+    let several = |rival: &Rival<'_>| rival.distances.len() > 1;
+    let mut tested = false;
+    for other in others {
+        if several(other) && winners.iter().all(|winner| several(winner)) {
+            tested = true;
+            let worse = |winner: &&mut Rival<'_>| {
+                is_significantly_larger(&other.distances, &winner.distances, LEVEL)
+            };
+            other.cell.best = !winners.iter().any(worse);
+        }
+    }
+    for winner in winners {
+        winner.cell.best = true;
+    }
+    tested
+}
+
+/// Returns a cell as it competes, if it does.
+fn rival<'a>(
+    best: &Best,
+    digits: usize,
+    labels: &[String],
+    cell: &'a mut Cell,
+) -> Option<Rival<'a>> {
+    let truth = match best {
+        Best::Closest(truth) => Some(truth.get()),
+        Best::ClosestTo(truths) => {
+            Some(labels.iter().find_map(|label| truths.get(label))?.get())
+        }
+        Best::None => return None,
+        Best::Highest | Best::Lowest => None,
+    };
+    let distance = |value: f64| match (truth, best) {
+        (Some(truth), _) => (value - truth).abs(),
+        (None, Best::Highest) => -value,
+        (None, _) => value,
+    };
+    let shown: f64 = rounded(cell.mean?, digits).parse().ok()?;
+    let distances = cell.values.iter().map(|value| distance(*value)).collect();
+    Some(Rival { distance: distance(shown), distances, cell })
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub fn render(table: &Table) -> String {
         let cells: Vec<String> = stub.chain(line.entries.iter().map(entry)).collect();
         lines.push(row(&cells));
     }
-    if let Some(note) = &grid.note {
+    for note in grid.note.iter().chain(&grid.remarks) {
         lines.extend([String::new(), escape(note)]);
     }
     lines.join("\n") + "\n"
@@ -50,7 +50,8 @@ fn row(cells: &[String]) -> String {
 
 fn entry(entry: &Entry) -> String {
     let text = entry.text("±", "–");
-    if entry.is_best() { format!("**{text}**") } else { text }
+    let text = if entry.is_best() { format!("**{text}**") } else { text };
+    entry.count().map_or_else(|| text.clone(), |n| format!("{text} (n = {n})"))
 }
 
 #[cfg(test)]

@@ -2,23 +2,30 @@
 //!
 //! A stage leaves [`Record`]s; a declaration ([`TableSpec`], [`FigureSpec`]) says how to look at
 //! them; the result is plain data, rendered separately: tables as LaTeX, Markdown, CSV and for
-//! the terminal, figures as PNG and SVG. Knows nothing of pipelines, caches or models, and keeps
+//! the terminal, figures as PNG and SVG; a [`document::Document`] is all of them as one LaTeX file. Knows nothing of pipelines, caches or models, and keeps
 //! polars and plotters types to itself. Equal records always give equal bytes.
 
 mod axes;
 mod best;
 mod cell;
 pub mod csv;
+pub mod document;
 mod figures;
 mod frame;
 mod grid;
 mod join;
 pub mod latex;
+mod latex_text;
+#[cfg(test)]
+mod layouts;
 pub mod markdown;
+mod notes;
+pub mod numbers;
 mod record;
 mod table;
 mod tabulate;
 pub mod terminal;
+mod view;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
@@ -38,6 +45,8 @@ pub use record::{
     Labels, Record, RecordError, RecordValue, Values, values_from_json, values_to_json,
 };
 pub use table::{
-    Best, Published, Table, TableColumn, TableError, TableRow, TableSpec, Titled, ValueSpec,
+    Best, Given, Layout, Published, Run, Table, TableColumn, TableError, TableRow, TableSpec,
+    Titled, ValueSpec,
 };
 pub use tabulate::tabulate;
+pub use view::without;
