@@ -11,6 +11,7 @@
 //! stages -> interpolation -> numerics
 //! stages -> quality -> { geometry, numerics }
 //! data -> download
+//! report -> statistics -> nothing
 //! cli, stages -> engine -> nothing
 //! ```
 //!
@@ -48,5 +49,7 @@ pub mod quality;
 pub mod report;
 #[cfg(feature = "science")]
 pub mod stages;
+#[cfg(feature = "science")]
+pub mod statistics;
 #[cfg(feature = "science")]
 pub mod training;

@@ -29,16 +29,17 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Every module of the library, and which others it may name; itself is understood.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("engine", &[]),
     ("numerics", &[]),
     ("download", &[]),
+    ("statistics", &[]),
     ("interpolation", &["numerics"]),
     ("metrics", &["numerics"]),
     ("geometry", &["numerics"]),
     ("dimension", &["geometry", "numerics"]),
     ("quality", &["geometry", "numerics"]),
-    ("report", &["numerics"]),
+    ("report", &["numerics", "statistics"]),
     ("data", &["download", "numerics"]),
     ("models", &["data", "device", "geometry", "numerics"]),
     ("features", &["data", "device", "models", "numerics"]),
