@@ -96,7 +96,8 @@ fn tables() -> Vec<(String, Table)> {
         r#"(caption: "", label: "", rows: ["m"], columns: ["n"], values: [Value(field: "x", title: "X")])"#,
         &hostile,
     );
-    for text in [&mut odd.caption, &mut odd.row_axes[0].title, &mut odd.columns[0].labels[0].title] {
+    for text in [&mut odd.caption, &mut odd.row_axes[0].title, &mut odd.columns[0].labels[0].title]
+    {
         HOSTILE.clone_into(text);
     }
     odd.notes.push(HOSTILE.to_owned());

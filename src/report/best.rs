@@ -81,9 +81,7 @@ fn rival<'a>(
 ) -> Option<Rival<'a>> {
     let truth = match best {
         Best::Closest(truth) => Some(truth.get()),
-        Best::ClosestTo(truths) => {
-            Some(labels.iter().find_map(|label| truths.get(label))?.get())
-        }
+        Best::ClosestTo(truths) => Some(labels.iter().find_map(|label| truths.get(label))?.get()),
         Best::None => return None,
         Best::Highest | Best::Lowest => None,
     };
@@ -137,5 +135,60 @@ mod tests {
             compare: ["set"], values: [Value(field: "dimension", title: "D", best: Lowest)])"#;
         let down = tabulate(&spec(text), &sweep()).unwrap();
         assert_eq!(best(&down), [[true, false, true], [false, true, false]]);
+    }
+
+    /// Returns which of two models, each with the values of its runs, are best.
+    fn best_of(best: &str, first: &[f64], second: &[f64]) -> (Vec<bool>, bool) {
+        let text = format!(
+            r#"(caption: "c", label: "l", rows: ["model"], over: ["seed"],
+                values: [Value(field: "x", title: "X", best: {best})])"#
+        );
+        let mut records = Vec::new();
+        for (model, values) in [("a", first), ("b", second)] {
+            for (seed, value) in values.iter().enumerate() {
+                records.push(record(
+                    &[("model", model), ("seed", &seed.to_string())],
+                    &[("x", *value)],
+                ));
+            }
+        }
+        let table = tabulate(&spec(&text), &records).unwrap();
+        (table.rows.iter().map(|row| row.cells[0].best).collect(), table.tested)
+    }
+
+    #[test]
+    fn what_a_test_cannot_tell_from_the_best_is_best_too() {
+        let (low, noisy) = ([1.0, 2.0, 3.0], [1.5, 2.5, 3.5]);
+        assert_eq!(best_of("Lowest", &low, &noisy), (vec![true, true], true));
+        let high = [11.0, 12.0, 13.0];
+        assert_eq!(best_of("Lowest", &low, &high), (vec![true, false], true));
+        assert_eq!(best_of("Highest", &low, &high), (vec![false, true], true));
+    }
+
+    #[test]
+    fn one_run_is_no_sample_to_test_with() {
+        assert_eq!(best_of("Lowest", &[1.0], &[1.5, 0.5, 2.5]), (vec![true, false], false));
+        assert_eq!(best_of("Lowest", &[1.0, 2.0], &[1.6]), (vec![true, false], false));
+    }
+
+    #[test]
+    fn nearness_to_a_truth_is_tested_run_by_run() {
+        // The mean of the erratic one happens to be nearer, but the steady one is near every time.
+        let (steady, erratic) = ([4.1, 4.1, 4.1, 4.2], [0.2, 8.0, 0.1, 8.1]);
+        assert_eq!(best_of("Closest(4.0)", &steady, &erratic), (vec![true, true], true));
+        assert_eq!(
+            best_of("Closest(4.0)", &steady, &[6.1, 6.2, 6.0, 6.1]),
+            (vec![true, false], true)
+        );
+    }
+
+    #[test]
+    fn every_row_can_have_a_truth_of_its_own() {
+        let text = r#"(caption: "c", label: "l", rows: ["set"], columns: ["model"], over: ["seed"],
+            values: [Value(field: "dimension", title: "D", best: ClosestTo({"shapes": 6.0}))])"#;
+        let table = tabulate(&spec(text), &sweep()).unwrap();
+        let best: Vec<Vec<bool>> =
+            table.rows.iter().map(|row| row.cells.iter().map(|cell| cell.best).collect()).collect();
+        assert_eq!(best, [[false, false, false], [false, true, false]]);
     }
 }

@@ -211,7 +211,8 @@ fn pairs(pairs: &[(String, String)]) -> Option<String> {
 
 fn keys(keys: &[DocumentKey]) -> Option<String> {
     let row = |run: &DocumentKey| {
-        let seconds = run.seconds.map_or_else(|| "--".to_owned(), |seconds| format!("{seconds:.1}"));
+        let seconds =
+            run.seconds.map_or_else(|| "--".to_owned(), |seconds| format!("{seconds:.1}"));
         let [stage, kind] = [&run.stage, &run.kind].map(|text| escape_breakable(text));
         format!("{{}}{stage} & {kind} & \\texttt{{{}}} & {seconds} \\\\", escape(&run.key))
     };

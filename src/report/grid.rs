@@ -97,8 +97,7 @@ impl Grid {
     pub(in crate::report) fn of(table: &Table) -> Self {
         let beside = table.column_axes.is_empty();
         let usual = UsualCounts::of(table);
-        let mut stub: Vec<String> =
-            table.row_axes.iter().map(|axis| axis.title.clone()).collect();
+        let mut stub: Vec<String> = table.row_axes.iter().map(|axis| axis.title.clone()).collect();
         if table.layout == Layout::ValuesInRows {
             stub.push(table.value_title.clone());
         }
@@ -122,7 +121,8 @@ impl Grid {
                     "(published)".clone_into(last);
                 }
                 let place = PublishedPlace::Below;
-                let entries = cells.iter().map(|(column, cell)| published(cell, column.digits, place));
+                let entries =
+                    cells.iter().map(|(column, cell)| published(cell, column.digits, place));
                 let entries = entries.collect();
                 lines.push(Line { stub: [stub, blank].concat(), entries, opens_group: false });
             }

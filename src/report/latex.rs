@@ -28,8 +28,7 @@ pub fn render(table: &Table) -> String {
 /// Renders the lines of a table without caption and notes.
 pub(in crate::report) fn tabular(grid: &Grid) -> Vec<String> {
     let alignment = "l".repeat(grid.stub.len()) + &"r".repeat(grid.columns.len());
-    let mut lines =
-        vec![format!(r"\begin{{tabular}}{{{alignment}}}"), r"  \toprule".to_owned()];
+    let mut lines = vec![format!(r"\begin{{tabular}}{{{alignment}}}"), r"  \toprule".to_owned()];
     lines.extend(header(grid));
     lines.push(r"  \midrule".to_owned());
     for line in &grid.lines {
@@ -153,11 +152,11 @@ mod tests {
             \midrule
             sprites & \textbf{4.00 $\pm$ 0.00} & 7.50 $\pm$ 0.50 & 6.00 $\pm$ 0.00 \\
             (published) & (4.00 $\pm$ 0.00\rlap{)} &  &  \\
-            3D\_shapes & \textbf{5.00 $\pm$ 0.00} & 6.00 & -- \\
+            3D\_shapes & \textbf{5.00 $\pm$ 0.00} & 6.00 {\scriptsize ($n=1$)} & -- \\
             (published) &  & (6.20 $\pm$ 0.40\rlap{)} &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 1 to 2); published numbers as printed.}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 \%). A dash (--) stands where there is no result.\par}
         \end{table}
         ");
     }
@@ -178,7 +177,7 @@ mod tests {
             irmae & 6.00 $\pm$ 0.00 &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 2); published numbers as printed.}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2; published numbers as printed. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 \%).\par}
         \end{table}
         ");
     }
@@ -209,13 +208,14 @@ mod tests {
             b & 1 & -- & -- & 1.00 & 2 \\
             \bottomrule
           \end{tabular}
+          \par\smallskip{\footnotesize A dash (--) stands where there is no result.\par}
         \end{table}
         ");
     }
 
     #[test]
     fn a_row_that_starts_like_an_option_is_guarded() {
-        assert_eq!(row(&["[a]".to_owned(), "1".to_owned()]), r"    {}[a] & 1 \\");
-        assert_eq!(row(&["a".to_owned()]), r"    a \\");
+        assert_eq!(row(&["[a]".to_owned(), "1".to_owned()]), r"  {}[a] & 1 \\");
+        assert_eq!(row(&["a".to_owned()]), r"  a \\");
     }
 }

@@ -66,7 +66,11 @@ pub(in crate::report) const fn arrow(best: &Best) -> Option<char> {
 }
 
 /// Writes the note of a table, if there is anything to say.
-pub(in crate::report) fn note(table: &Table, titles_are_shown: bool, dashes: bool) -> Option<String> {
+pub(in crate::report) fn note(
+    table: &Table,
+    titles_are_shown: bool,
+    dashes: bool,
+) -> Option<String> {
     let mut sentences: Vec<String> = Vec::new();
     sentences.extend(averages(table));
     if !titles_are_shown {
@@ -98,7 +102,8 @@ fn averages(table: &Table) -> Option<String> {
         Spread::Sample => ("sample", "n - 1"),
     };
     let over: Vec<&str> = table.over.iter().map(|axis| axis.title.as_str()).collect();
-    let over = if over.is_empty() { String::new() } else { format!(" over {}", over.join(" and ")) };
+    let over =
+        if over.is_empty() { String::new() } else { format!(" over {}", over.join(" and ")) };
     let usual = UsualCounts::of(table);
     let count = usual.told(table);
     let exceptions = cells(table).any(|(column, cell)| usual.unusual(column, cell).is_some());
@@ -134,7 +139,9 @@ mod tests {
              as printed. Marked are the best mean and all that are not significantly worse \
              (one-sided Welch test, 5 %)."
         );
-        assert!(told(&wide()).contains("over seed, n = 2 unless the cell tells another; published"));
+        assert!(
+            told(&wide()).contains("over seed, n = 2 unless the cell tells another; published")
+        );
     }
 
     #[test]
@@ -150,7 +157,10 @@ mod tests {
         let text = r#"(caption: "c", label: "l", rows: ["set"], columns: ["model"], over: ["seed"],
             spread: Sample, values: [Value(field: "dimension", title: "D")])"#;
         let note = told(&tabulate(&spec(text), &sweep()).unwrap());
-        assert!(note.starts_with("Mean ± sample standard deviation (divisor n - 1) over"), "{note}");
+        assert!(
+            note.starts_with("Mean ± sample standard deviation (divisor n - 1) over"),
+            "{note}"
+        );
     }
 
     #[test]

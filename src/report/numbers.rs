@@ -23,7 +23,10 @@ pub fn numbers(tables: &[(String, Table)]) -> String {
     let mut taken = BTreeSet::new();
     let mut lines = vec!["% one macro for every number of the tables".to_owned()];
     for (stage, table) in tables {
-        lines.push(format!("% {}", ascii(&format!("{}: {}", table.label, table.caption)).replace('\n', " ")));
+        lines.push(format!(
+            "% {}",
+            ascii(&format!("{}: {}", table.label, table.caption)).replace('\n', " ")
+        ));
         for row in &table.rows {
             for (column, cell) in table.columns.iter().zip(&row.cells) {
                 let name = unused(&name(stage, table, row, column), &mut taken);
@@ -120,11 +123,11 @@ mod tests {
     #[test]
     fn no_name_is_defined_twice() {
         let nameless = Table { label: "%".to_owned(), ..tall() };
-        let tables = [("a".to_owned(), wide()), ("b".to_owned(), wide()), ("c".to_owned(), nameless)];
+        let tables =
+            [("a".to_owned(), wide()), ("b".to_owned(), wide()), ("c".to_owned(), nameless)];
         let text = numbers(&tables);
         let names: Vec<&str> = text.lines().filter(|line| line.starts_with('\\')).collect();
-        let names: Vec<&str> =
-            names.iter().map(|line| line.split("}{").next().unwrap()).collect();
+        let names: Vec<&str> = names.iter().map(|line| line.split("}{").next().unwrap()).collect();
         let distinct: BTreeSet<&&str> = names.iter().collect();
         assert_eq!(names.len(), distinct.len());
         assert!(names.contains(&r"\newcommand{\TableOneSpritesPcaeAgain"));

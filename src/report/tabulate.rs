@@ -168,7 +168,8 @@ fn attach_published(
 /// Returns every combination of one label per axis.
 fn combinations(ranks: &[Vec<&str>]) -> Vec<Vec<String>> {
     let grown = |found: Vec<Vec<String>>, labels: &Vec<&str>| {
-        let with = |start: &Vec<String>, label: &str| [start.as_slice(), &[label.to_owned()]].concat();
+        let with =
+            |start: &Vec<String>, label: &str| [start.as_slice(), &[label.to_owned()]].concat();
         found.iter().flat_map(|start| labels.iter().map(move |label| with(start, label))).collect()
     };
     ranks.iter().fold(vec![Vec::new()], grown)
@@ -203,10 +204,8 @@ fn assemble(
     };
     for column in columns {
         for (index, value) in spec.values.iter().enumerate() {
-            let places: Vec<(usize, Vec<String>)> = rows
-                .iter()
-                .map(|labels| (index, [labels.as_slice(), column].concat()))
-                .collect();
+            let places: Vec<(usize, Vec<String>)> =
+                rows.iter().map(|labels| (index, [labels.as_slice(), column].concat())).collect();
             // Where values stand in rows, each column needs all of them, to have lines to stand in.
             let empty = !places.iter().any(|place| cells.contains_key(place));
             if empty && spec.layout == Layout::ValuesInColumns {

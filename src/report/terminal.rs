@@ -144,10 +144,12 @@ mod tests {
         ─────────────────────────────────────────────────────────
         sprites        4.00 ± 0.00*    7.50 ± 0.50    6.00 ± 0.00
         (published)   (4.00 ± 0.00)
-        3D_shapes      5.00 ± 0.00*           6.00              –
+        3D_shapes      5.00 ± 0.00*    6.00 (n = 1)             –
         (published)                   (6.20 ± 0.40)
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-        Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed.
+        Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another;
+        published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are
+        not significantly worse (one-sided Welch test, 5 %). A dash (–) stands where there is no result.
         * best
         ");
     }
@@ -163,7 +165,8 @@ mod tests {
         hae     7.50 ± 0.50                     7.40
         irmae   6.00 ± 0.00
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-        Mean ± population standard deviation over seed (n = 2); published numbers as printed.
+        Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed.
+        Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
         * best
         ");
     }

@@ -334,7 +334,8 @@ mod tests {
 
     #[test]
     fn given_texts_and_truths_must_belong_to_something_that_is_shown() {
-        let given = |key: &str| format!(r#"given: [Given(title: "Truth", cells: {{"{key}": "4"}})]"#);
+        let given =
+            |key: &str| format!(r#"given: [Given(title: "Truth", cells: {{"{key}": "4"}})]"#);
         assert!(problems(&format!("{ROWS}, {}", given("pcae")), DIMENSION).is_empty());
         assert_eq!(
             problems(&format!("{ROWS}, {}", given("pcea")), DIMENSION),
