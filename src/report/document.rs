@@ -7,7 +7,7 @@
 
 use crate::report::grid::Grid;
 use crate::report::latex;
-use crate::report::latex_text::{ascii, escape, escape_breakable};
+use crate::report::latex_text::{ascii, escape_breakable};
 use crate::report::table::Table;
 
 /// Characters in one line of a listing.
@@ -84,6 +84,8 @@ const PREAMBLE: &str = r"\documentclass[11pt]{article}
 \newenvironment{shown}[1]
   {\par\bigskip\noindent\begin{minipage}{\linewidth}\centering\def\@captype{#1}}
   {\end{minipage}\par\bigskip}
+% Calls it what the paper calls it, instead of counting.
+\newcommand{\called}[1]{\@namedef{fnum@\@captype}{#1}}
 \makeatother
 ";
 
@@ -135,10 +137,14 @@ fn table((stage, table): &(String, Table)) -> String {
     lines.join("\n")
 }
 
-/// Writes a caption that begins with what the paper calls it.
+/// Writes a caption, under the name that the paper has for it if there is one.
 fn caption(label: &str, caption: &str) -> String {
-    let label = if label.is_empty() { String::new() } else { format!("{label}. ") };
-    format!(r"\caption{{{}}}", escape_breakable(&format!("{label}{caption}")))
+    let called = if label.is_empty() {
+        String::new()
+    } else {
+        format!("\\called{{{}}}\n", escape_breakable(label))
+    };
+    format!("{called}\\caption{{{}}}", escape_breakable(caption))
 }
 
 fn figure(figure: &DocumentFigure) -> String {
@@ -203,10 +209,15 @@ fn pairs(pairs: &[(String, String)]) -> Option<String> {
         format!("{{}}{} & {} \\\\", escape_breakable(name), escape_breakable(value))
     };
     let rows: Vec<String> = pairs.iter().map(row).collect();
-    let columns = r"p{0.28\linewidth}p{0.64\linewidth}";
+    let columns = [0.28, 0.64].map(paragraph).concat();
     (!rows.is_empty()).then(|| {
         format!("\\begin{{longtable}}{{{columns}}}\n{}\n\\end{{longtable}}", rows.join("\n"))
     })
+}
+
+/// Returns a column of text that takes a share of the line.
+fn paragraph(share: f64) -> String {
+    format!(r"p{{{share}\linewidth}}")
 }
 
 fn keys(keys: &[DocumentKey]) -> Option<String> {
@@ -214,14 +225,16 @@ fn keys(keys: &[DocumentKey]) -> Option<String> {
         let seconds =
             run.seconds.map_or_else(|| "--".to_owned(), |seconds| format!("{seconds:.1}"));
         let [stage, kind] = [&run.stage, &run.kind].map(|text| escape_breakable(text));
-        format!("{{}}{stage} & {kind} & \\texttt{{{}}} & {seconds} \\\\", escape(&run.key))
+        let key = escape_breakable(&run.key);
+        format!("{{}}{stage} & {kind} & \\texttt{{{key}}} & \\hfill {seconds} \\\\")
     };
     let rows: Vec<String> = keys.iter().map(row).collect();
     (!rows.is_empty()).then(|| {
         [
             r"{\small".to_owned(),
-            r"\begin{longtable}{p{0.52\linewidth}p{0.16\linewidth}lr}".to_owned(),
-            r"\toprule Stage & Kind & Key & Seconds \\ \midrule \endhead".to_owned(),
+            // Columns of given widths are right after one run of LaTeX.
+            format!(r"\begin{{longtable}}{{{}}}", [0.48, 0.18, 0.12, 0.1].map(paragraph).concat()),
+            r"\toprule Stage & Kind & Key & \hfill Seconds \\ \midrule \endhead".to_owned(),
             r"\bottomrule \endfoot".to_owned(),
             rows.join("\n"),
             r"\end{longtable}".to_owned(),
@@ -248,7 +261,7 @@ mod tests {
         }];
         let runs = report(&Document { keys, ..Document::default() });
         assert!(runs.contains(r"\section{Runs}"), "{runs}");
-        assert!(runs.contains(r"& Train & \texttt{1a2b3c4d} & 12.3 \\"), "{runs}");
+        assert!(runs.contains(r"& Train & \texttt{1a2b3c4d} & \hfill 12.3 \\"), "{runs}");
     }
 
     #[test]
