@@ -151,7 +151,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Relevance", "bc97855a"),
         ("Runtime", "e2cbf1e1"),
         ("Score", "bd5f9570"),
-        ("Table", "b84ab9f9"),
+        ("Table", "6093fc5a"),
         ("Train", "908e1625"),
         ("TrainClassifier", "2c6bc505"),
     ];
