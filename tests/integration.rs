@@ -24,6 +24,8 @@ mod distances;
 mod init;
 /// What trained models are good for: classes, images between images, how long they took.
 mod latent_use;
+/// The LaTeX report, compiled.
+mod latex;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// What reruns and what doesn't, through the real program.

@@ -38,6 +38,8 @@ pub struct Member {
     pub labels: Labels,
     /// Its files.
     pub reader: ArtifactReader,
+    /// The digest of its content.
+    pub digest: ContentDigest,
     /// How it was made.
     pub run: RunRecord,
 }
@@ -70,6 +72,15 @@ impl RunContext {
             .iter()
             .map(|member| Ok((member.labels.clone(), T::read(&member.reader)?)))
             .collect()
+    }
+
+    /// Returns the digest of every artifact of a family, in the same order.
+    pub fn digests_of<T>(
+        &self,
+        family: &Each<T>,
+    ) -> Result<Vec<(Labels, ContentDigest)>, StageError> {
+        let members = self.members(family.pattern())?;
+        Ok(members.iter().map(|member| (member.labels.clone(), member.digest)).collect())
     }
 
     /// Returns the files behind a reference, whatever its kind.

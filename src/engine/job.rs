@@ -276,6 +276,7 @@ impl Job {
             let members = input.members.iter().map(|member| Member {
                 labels: member.labels.clone(),
                 reader: cache.reader(&member.artifact),
+                digest: member.artifact.digest,
                 run: member.run.clone(),
             });
             (input.reference.clone(), members.collect())

@@ -25,7 +25,8 @@ pub enum Spread {
 }
 
 impl Spread {
-    const fn lost_degrees_of_freedom(self) -> u8 {
+    /// Returns what is taken from n in the divisor.
+    pub(in crate::report) const fn lost_degrees_of_freedom(self) -> u8 {
         match self {
             Self::Population => 0,
             Self::Sample => 1,

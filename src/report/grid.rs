@@ -1,13 +1,13 @@
 //! A table laid out as lines of entries, shared by LaTeX, Markdown and the terminal.
 //!
-//! Decides what is common to the three: how columns are titled, where published numbers go
-//! (their own column when the table is narrow, a line below in parentheses when axes already
-//! spread across the columns), which repeated labels are left blank, and the closing note.
-//! Escaping and alignment are left to the formats.
+//! Decides what is common to the three: whether values stand in columns or in rows, how columns
+//! are titled, where published numbers go (their own column when the table is narrow, a line below
+//! in parentheses when axes already spread across the columns), which repeated labels are left
+//! blank, and the closing note. Escaping and alignment are left to the formats.
 
 use crate::report::cell::{Cell, Rounded};
-use crate::report::frame::Spread;
-use crate::report::table::{Table, TableColumn};
+use crate::report::notes::{UsualCounts, arrow, note};
+use crate::report::table::{Given, Layout, Table, TableColumn, TableRow, Titled};
 
 /// What stands at one place of the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub(in crate::report) enum Entry {
     Blank,
     /// A cell without records.
     Missing,
-    /// A measured number.
-    Measured { number: Rounded, best: bool },
+    /// A measured number; with the count of its records if that is not the usual one.
+    Measured { number: Rounded, count: Option<usize>, best: bool },
     /// A published number.
     Published { number: Rounded, place: PublishedPlace },
 }
@@ -32,7 +32,7 @@ pub(in crate::report) enum PublishedPlace {
 }
 
 impl Entry {
-    /// Writes the entry with a format's own plus-minus sign and dash, without emphasis.
+    /// Writes the entry with a format's own plus-minus sign and dash, without emphasis or count.
     pub(in crate::report) fn text(&self, plus_minus: &str, dash: &str) -> String {
         match self {
             Self::Blank => String::new(),
@@ -51,12 +51,20 @@ impl Entry {
     pub(in crate::report) const fn is_best(&self) -> bool {
         matches!(self, Self::Measured { best: true, .. })
     }
+
+    /// Returns the number of its records if the note tells another one.
+    pub(in crate::report) const fn count(&self) -> Option<usize> {
+        match self {
+            Self::Measured { count, .. } => *count,
+            _ => None,
+        }
+    }
 }
 
 /// One printed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::report) struct Line {
-    /// One text per row axis; blank where it repeats the line above.
+    /// One text per row axis, then the given ones; blank where a label repeats the line above.
     pub(in crate::report) stub: Vec<String>,
     pub(in crate::report) entries: Vec<Entry>,
     /// Whether a new group of rows begins here, to be set off from the one above.
@@ -66,74 +74,169 @@ pub(in crate::report) struct Line {
 /// A table as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::report) struct Grid {
-    /// Titles of the row axes.
+    /// Titles of the row axes and of the given columns.
     pub(in crate::report) stub: Vec<String>,
     /// Title of each column from the outermost level inward.
     pub(in crate::report) columns: Vec<Vec<String>>,
     pub(in crate::report) lines: Vec<Line>,
-    /// How the numbers were averaged, if any were.
+    /// How the numbers came about, if there is anything to say.
     pub(in crate::report) note: Option<String>,
+    /// What the declaration has to add.
+    pub(in crate::report) remarks: Vec<String>,
+}
+
+/// One row before it is printed.
+struct Sketch<'a> {
+    labels: Vec<String>,
+    given: Vec<String>,
+    cells: Vec<(&'a TableColumn, &'a Cell)>,
 }
 
 impl Grid {
     /// Lays out a table.
     pub(in crate::report) fn of(table: &Table) -> Self {
         let beside = table.column_axes.is_empty();
-        let mut columns = Vec::new();
-        for (index, column) in table.columns.iter().enumerate() {
-            columns.push(heading(table, column));
-            if beside && has_published(table, index) {
-                columns.push(vec![format!("{} (published)", column.value.title)]);
-            }
+        let usual = UsualCounts::of(table);
+        let mut stub: Vec<String> = table.row_axes.iter().map(|axis| axis.title.clone()).collect();
+        if table.layout == Layout::ValuesInRows {
+            stub.push(table.value_title.clone());
         }
-        let mut grid = Self {
-            stub: table.row_axes.iter().map(|axis| axis.title.clone()).collect(),
-            columns,
-            lines: Vec::new(),
-            note: note(table),
-        };
+        stub.extend(table.given.iter().map(|given| given.title.clone()));
+        let mut lines = Vec::new();
         let mut above: Option<Vec<String>> = None;
-        for row in &table.rows {
-            let labels: Vec<String> = row.labels.iter().map(|label| label.title.clone()).collect();
+        for Sketch { labels, given, cells } in sketches(table) {
             let entries = if beside {
-                entries_with_published_beside(table, &row.cells)
+                entries_with_published_beside(table, &usual, &cells)
             } else {
-                row.cells.iter().zip(&table.columns).map(|(c, d)| measured(c, d.digits)).collect()
+                cells.iter().map(|(column, cell)| measured(&usual, column, cell)).collect()
             };
-            let below = !beside && row.cells.iter().any(|cell| cell.published.is_some());
             let first_differs = above.as_ref().is_some_and(|above| above[0] != labels[0]);
             let opens_group = first_differs && labels.len() > 1;
-            let stub = without_repeats(&labels, above.as_deref());
-            grid.lines.push(Line { stub, entries, opens_group });
-            if below {
-                grid.lines.push(published_line(table, &row.cells));
+            let shown = without_repeats(&labels, above.as_deref());
+            let blank = vec![String::new(); given.len()];
+            lines.push(Line { stub: [shown, given].concat(), entries, opens_group });
+            if !beside && cells.iter().any(|(_, cell)| cell.published.is_some()) {
+                let mut stub = vec![String::new(); labels.len()];
+                if let Some(last) = stub.last_mut() {
+                    "(published)".clone_into(last);
+                }
+                let place = PublishedPlace::Below;
+                let entries =
+                    cells.iter().map(|(column, cell)| published(cell, column.digits, place));
+                let entries = entries.collect();
+                lines.push(Line { stub: [stub, blank].concat(), entries, opens_group: false });
             }
             above = Some(labels);
         }
-        grid
+        let dashes = lines.iter().flat_map(|line| &line.entries).any(|e| *e == Entry::Missing);
+        let titles_are_shown = table.layout == Layout::ValuesInRows || has_value_level(table);
+        Self {
+            stub,
+            columns: headings(table),
+            lines,
+            note: note(table, titles_are_shown, dashes),
+            remarks: table.notes.clone(),
+        }
     }
 }
 
-fn heading(table: &Table, column: &TableColumn) -> Vec<String> {
-    let mut path: Vec<String> = column.labels.iter().map(|label| label.title.clone()).collect();
-    let first = &table.columns[0].value.name;
-    let several = table.columns.iter().any(|other| other.value.name != *first);
-    if several || path.is_empty() {
-        path.push(column.value.title.clone());
+/// Returns the rows to print.
+fn sketches(table: &Table) -> Vec<Sketch<'_>> {
+    let mut sketches = Vec::new();
+    for row in &table.rows {
+        let key: Vec<&str> = row.labels.iter().map(|label| label.name.as_str()).collect();
+        let key = key.join("/");
+        let labels: Vec<String> = row.labels.iter().map(|label| label.title.clone()).collect();
+        if table.layout == Layout::ValuesInColumns {
+            let text = |given: &Given| given.cells.get(&key).cloned().unwrap_or_default();
+            let given = table.given.iter().map(text).collect();
+            let cells = table.columns.iter().zip(&row.cells).collect();
+            sketches.push(Sketch { labels, given, cells });
+            continue;
+        }
+        let mut is_first = true;
+        for value in values(table) {
+            let cells = cells_of(table, row, value);
+            // A value that none of the columns has here is no row at all.
+            if cells.iter().all(|(_, cell)| cell.n == 0 && cell.published.is_none()) {
+                continue;
+            }
+            let text = |given: &Given| {
+                let whole_row = given.cells.get(&key).filter(|_| is_first);
+                let own = given.cells.get(&Given::key(&key, &value.name));
+                own.or(whole_row).cloned().unwrap_or_default()
+            };
+            let given = table.given.iter().map(text).collect();
+            let title = cells.first().map(|(column, _)| value_title(column)).unwrap_or_default();
+            let labels = [labels.as_slice(), &[title]].concat();
+            sketches.push(Sketch { labels, given, cells });
+            is_first = false;
+        }
     }
-    path
+    sketches
+}
+
+/// Returns the values of a table whose columns have them all, in order.
+fn values(table: &Table) -> impl Iterator<Item = &Titled> {
+    let columns = table.columns.iter().take_while(|c| c.labels == table.columns[0].labels);
+    columns.map(|column| &column.value)
+}
+
+fn cells_of<'a>(
+    table: &'a Table,
+    row: &'a TableRow,
+    value: &Titled,
+) -> Vec<(&'a TableColumn, &'a Cell)> {
+    let cells = table.columns.iter().zip(&row.cells);
+    cells.filter(|(column, _)| column.value.name == value.name).collect()
+}
+
+fn headings(table: &Table) -> Vec<Vec<String>> {
+    let titles = |column: &TableColumn| -> Vec<String> {
+        column.labels.iter().map(|label| label.title.clone()).collect()
+    };
+    if table.layout == Layout::ValuesInRows {
+        let first = values(table).next();
+        return table.columns.iter().filter(|c| Some(&c.value) == first).map(titles).collect();
+    }
+    let mut headings = Vec::new();
+    for (index, column) in table.columns.iter().enumerate() {
+        let mut path = titles(column);
+        if has_value_level(table) {
+            path.push(value_title(column));
+        }
+        headings.push(path);
+        if table.column_axes.is_empty() && has_published(table, index) {
+            headings.push(vec![format!("{} (published)", column.value.title)]);
+        }
+    }
+    headings
+}
+
+/// Tells whether the innermost level of the columns is their values.
+fn has_value_level(table: &Table) -> bool {
+    let mut names = table.columns.iter().map(|column| &column.value.name);
+    let first = names.next();
+    table.column_axes.is_empty() || names.any(|name| Some(name) != first)
+}
+
+fn value_title(column: &TableColumn) -> String {
+    let title = &column.value.title;
+    arrow(&column.best).map_or_else(|| title.clone(), |arrow| format!("{title} {arrow}"))
 }
 
 fn has_published(table: &Table, column: usize) -> bool {
     table.rows.iter().any(|row| row.cells[column].published.is_some())
 }
 
-fn measured(cell: &Cell, digits: usize) -> Entry {
+fn measured(usual: &UsualCounts<'_>, column: &TableColumn, cell: &Cell) -> Entry {
     match cell.mean {
         None => Entry::Missing,
-        Some(mean) => {
-            Entry::Measured { number: Rounded::new(mean, cell.std, digits), best: cell.best }
-        }
+        Some(mean) => Entry::Measured {
+            number: Rounded::new(mean, cell.std, column.digits),
+            count: usual.unusual(column, cell),
+            best: cell.best,
+        },
     }
 }
 
@@ -144,25 +247,19 @@ fn published(cell: &Cell, digits: usize, place: PublishedPlace) -> Entry {
     })
 }
 
-fn entries_with_published_beside(table: &Table, cells: &[Cell]) -> Vec<Entry> {
+fn entries_with_published_beside(
+    table: &Table,
+    usual: &UsualCounts<'_>,
+    cells: &[(&TableColumn, &Cell)],
+) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for (index, (cell, column)) in cells.iter().zip(&table.columns).enumerate() {
-        entries.push(measured(cell, column.digits));
+    for (index, (column, cell)) in cells.iter().enumerate() {
+        entries.push(measured(usual, column, cell));
         if has_published(table, index) {
             entries.push(published(cell, column.digits, PublishedPlace::Beside));
         }
     }
     entries
-}
-
-fn published_line(table: &Table, cells: &[Cell]) -> Line {
-    let mut stub = vec![String::new(); table.row_axes.len()];
-    if let Some(last) = stub.last_mut() {
-        "(published)".clone_into(last);
-    }
-    let entries = cells.iter().zip(&table.columns);
-    let entries = entries.map(|(c, d)| published(c, d.digits, PublishedPlace::Below)).collect();
-    Line { stub, entries, opens_group: false }
 }
 
 /// Blanks leading labels equal to those above; the innermost one is always shown.
@@ -174,26 +271,6 @@ fn without_repeats(labels: &[String], above: Option<&[String]>) -> Vec<String> {
     let blank = equal.min(labels.len().saturating_sub(1));
     let shown = labels.iter().enumerate();
     shown.map(|(i, label)| if i < blank { String::new() } else { label.clone() }).collect()
-}
-
-fn note(table: &Table) -> Option<String> {
-    let counts = || table.rows.iter().flat_map(|row| &row.cells).map(|c| c.n).filter(|n| *n > 0);
-    let (least, most) = (counts().min()?, counts().max()?);
-    if most < 2 {
-        return None;
-    }
-    let deviation = match table.spread {
-        Spread::Population => "population",
-        Spread::Sample => "sample",
-    };
-    let over: Vec<&str> = table.over.iter().map(|axis| axis.title.as_str()).collect();
-    let count = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let published = table.rows.iter().flat_map(|row| &row.cells).any(|c| c.published.is_some());
-    let beside = if published { "; published numbers as printed" } else { "" };
-    Some(format!(
-        "Mean ± {deviation} standard deviation over {} (n = {count}){beside}.",
-        over.join(" and ")
-    ))
 }
 
 #[cfg(test)]
@@ -216,14 +293,6 @@ mod tests {
         let texts: Vec<String> = broad.lines[3].entries.iter().map(|e| e.text("±", "–")).collect();
         assert_eq!(texts, ["", "(6.20 ± 0.40)", ""]);
         assert_eq!(broad.lines[2].entries[2], Entry::Missing);
-    }
-
-    #[test]
-    fn the_note_tells_divisor_axis_and_count() {
-        assert_eq!(
-            Grid::of(&wide()).note.unwrap(),
-            "Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed."
-        );
     }
 
     #[test]

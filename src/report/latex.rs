@@ -1,102 +1,81 @@
 //! A table as LaTeX with booktabs, for `\input` into any document.
 //!
-//! Needs `\usepackage{booktabs}` and nothing else. All text of the declaration is plain text:
-//! special characters are escaped, and the few symbols that captions need (τ, ±, ≤ and their
-//! like) become math, so that the file compiles with every engine and input encoding.
-
-use std::fmt::Write as _;
+//! Needs `\usepackage{booktabs}` and nothing else. All text of the declaration is plain text. The
+//! comments at the end tell which records each number was made of.
 
 use crate::report::grid::{Entry, Grid, Line};
+use crate::report::latex_text::ascii;
 use crate::report::table::Table;
+
+pub use crate::report::latex_text::escape;
 
 /// Renders a table as a floating `table` environment.
 pub fn render(table: &Table) -> String {
     let grid = Grid::of(table);
-    let alignment = "l".repeat(grid.stub.len()) + &"r".repeat(grid.columns.len());
     let mut lines = vec![
         r"\begin{table}[htbp]".to_owned(),
         r"  \centering".to_owned(),
         format!(r"  \caption{{{}}}", escape(&table.caption)),
         format!(r"  \label{{tab:{}}}", slug(&table.label)),
-        format!(r"  \begin{{tabular}}{{{alignment}}}"),
-        r"    \toprule".to_owned(),
     ];
-    lines.extend(header(&grid));
-    lines.push(r"    \midrule".to_owned());
-    for line in &grid.lines {
-        if line.opens_group {
-            lines.push(r"    \addlinespace".to_owned());
-        }
-        lines.push(body(line));
-    }
-    lines.push(r"    \bottomrule".to_owned());
-    lines.push(r"  \end{tabular}".to_owned());
-    if let Some(note) = &grid.note {
-        lines.push(format!(r"  \par\smallskip{{\footnotesize {}}}", escape(note)));
-    }
+    lines.extend(tabular(&grid).into_iter().map(|line| format!("  {line}")));
+    lines.extend(notes(&grid).into_iter().map(|line| format!("  {line}")));
     lines.push(r"\end{table}".to_owned());
+    lines.extend(sources(table));
     lines.join("\n") + "\n"
 }
 
-/// Makes any text safe to set in LaTeX: specials escaped, known symbols as math.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\\' => escaped.push_str(r"\textbackslash{}"),
-            '~' => escaped.push_str(r"\textasciitilde{}"),
-            '^' => escaped.push_str(r"\textasciicircum{}"),
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
-                escaped.push('\\');
-                escaped.push(c);
-            }
-            // In LaTeX's default font encoding these three would print as other glyphs.
-            '<' => escaped.push_str(r"\textless{}"),
-            '>' => escaped.push_str(r"\textgreater{}"),
-            '|' => escaped.push_str(r"\textbar{}"),
-            '–' => escaped.push_str("--"),
-            '—' => escaped.push_str("---"),
-            '\u{a0}' => escaped.push(' '),
-            c if c.is_control() => escaped.push(' '),
-            c => match math_command(c) {
-                Some(command) => {
-                    let _ = write!(escaped, r"$\{command}$");
-                }
-                None => escaped.push(c),
-            },
+/// Renders the lines of a table without caption and notes.
+pub(in crate::report) fn tabular(grid: &Grid) -> Vec<String> {
+    let alignment = "l".repeat(grid.stub.len()) + &"r".repeat(grid.columns.len());
+    let mut lines = vec![format!(r"\begin{{tabular}}{{{alignment}}}"), r"  \toprule".to_owned()];
+    lines.extend(header(grid));
+    lines.push(r"  \midrule".to_owned());
+    for line in &grid.lines {
+        if line.opens_group {
+            lines.push(r"  \addlinespace".to_owned());
         }
+        lines.push(body(line));
     }
-    escaped
+    lines.push(r"  \bottomrule".to_owned());
+    lines.push(r"\end{tabular}".to_owned());
+    lines
 }
 
-const fn math_command(symbol: char) -> Option<&'static str> {
-    Some(match symbol {
-        '±' => "pm",
-        '×' => "times",
-        '·' => "cdot",
-        '≤' => "leq",
-        '≥' => "geq",
-        '≈' => "approx",
-        '∞' => "infty",
-        '→' => "to",
-        'α' => "alpha",
-        'β' => "beta",
-        'γ' => "gamma",
-        'δ' => "delta",
-        'ε' => "varepsilon",
-        'λ' => "lambda",
-        'μ' | 'µ' => "mu",
-        'ρ' => "rho",
-        'σ' => "sigma",
-        'τ' => "tau",
-        'φ' => "varphi",
-        'ℓ' => "ell",
-        _ => return None,
-    })
+/// Renders what stands below a table, one paragraph each.
+pub(in crate::report) fn notes(grid: &Grid) -> Vec<String> {
+    let notes = grid.note.iter().chain(&grid.remarks);
+    notes.map(|note| format!(r"\par\smallskip{{\footnotesize {}\par}}", escape(note))).collect()
+}
+
+/// Tells the records behind each cell, as comments.
+pub(in crate::report) fn sources(table: &Table) -> Vec<String> {
+    let mut comments = Vec::new();
+    for row in &table.rows {
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
+            let digests: Vec<&str> = cell
+                .sources
+                .iter()
+                .filter_map(|source| table.runs.get(*source))
+                .map(|run| run.digest.as_str())
+                .collect();
+            if digests.is_empty() {
+                continue;
+            }
+            let labels = row.labels.iter().chain(&column.labels).chain([&column.value]);
+            let labels: Vec<&str> = labels.map(|label| label.name.as_str()).collect();
+            let cell = ascii(&labels.join("/")).replace('\n', " ");
+            comments.push(format!("% cell: {cell} <- {}", digests.join(", ")));
+        }
+    }
+    if !comments.is_empty() {
+        comments.insert(0, "% digests of the records behind each cell".to_owned());
+    }
+    comments
 }
 
 /// Turns a paper's label into a reference key: `Table 1` becomes `table-1`.
-fn slug(label: &str) -> String {
+pub(in crate::report) fn slug(label: &str) -> String {
     let lower = label.to_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
@@ -106,7 +85,7 @@ fn row(cells: &[String]) -> String {
     let cells = cells.join(" & ");
     // After a rule or a line end, LaTeX would read `[` and `*` as the start of an option.
     let guard = if cells.starts_with(['[', '*']) { "{}" } else { "" };
-    format!(r"    {guard}{cells} \\")
+    format!(r"  {guard}{cells} \\")
 }
 
 fn header(grid: &Grid) -> Vec<String> {
@@ -124,7 +103,7 @@ fn header(grid: &Grid) -> Vec<String> {
             first = last + 1;
         }
         lines.push(row(&cells));
-        lines.push(format!("    {}", rules.join(" ")));
+        lines.push(format!("  {}", rules.join(" ")));
     }
     let innermost = grid.columns.iter().filter_map(|path| path.last());
     let cells: Vec<String> = grid.stub.iter().chain(innermost).map(|text| escape(text)).collect();
@@ -133,23 +112,28 @@ fn header(grid: &Grid) -> Vec<String> {
 }
 
 fn body(line: &Line) -> String {
-    let entry = |entry: &Entry| {
-        let text = entry.text(r"$\pm$", "--");
-        match text.strip_suffix(')') {
-            // Let the parenthesis hang, so that digits line up with those above.
-            Some(open) => format!(r"{open}\rlap{{)}}"),
-            None if entry.is_best() => format!(r"\textbf{{{text}}}"),
-            None => text,
-        }
-    };
     let stub = line.stub.iter().map(|label| escape(label));
     row(&stub.chain(line.entries.iter().map(entry)).collect::<Vec<_>>())
 }
 
+fn entry(entry: &Entry) -> String {
+    let text = number(entry, r"$\pm$");
+    match (text.strip_suffix(')'), entry.count()) {
+        // Let the parenthesis hang, so that digits line up with those above.
+        (Some(open), _) => format!(r"{open}\rlap{{)}}"),
+        (None, Some(n)) => format!(r"{text} {{\scriptsize ($n={n}$)}}"),
+        (None, None) => text,
+    }
+}
+
+/// Writes an entry with a plus-minus sign of choice, bold where it is best.
+pub(in crate::report) fn number(entry: &Entry, plus_minus: &str) -> String {
+    let text = entry.text(plus_minus, "--");
+    if entry.is_best() { format!(r"\textbf{{{text}}}") } else { text }
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{any, proptest};
-
     use super::*;
     use crate::report::record::tests::record;
     use crate::report::tabulate::tabulate;
@@ -168,11 +152,11 @@ mod tests {
             \midrule
             sprites & \textbf{4.00 $\pm$ 0.00} & 7.50 $\pm$ 0.50 & 6.00 $\pm$ 0.00 \\
             (published) & (4.00 $\pm$ 0.00\rlap{)} &  &  \\
-            3D\_shapes & \textbf{5.00 $\pm$ 0.00} & 6.00 & -- \\
+            3D\_shapes & \textbf{5.00 $\pm$ 0.00} & 6.00 {\scriptsize ($n=1$)} & -- \\
             (published) &  & (6.20 $\pm$ 0.40\rlap{)} &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 1 to 2); published numbers as printed.}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 \%). A dash (--) stands where there is no result.\par}
         \end{table}
         ");
     }
@@ -193,7 +177,7 @@ mod tests {
             irmae & 6.00 $\pm$ 0.00 &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation over seed (n = 2); published numbers as printed.}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2; published numbers as printed. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 \%).\par}
         \end{table}
         ");
     }
@@ -224,53 +208,14 @@ mod tests {
             b & 1 & -- & -- & 1.00 & 2 \\
             \bottomrule
           \end{tabular}
+          \par\smallskip{\footnotesize A dash (--) stands where there is no result.\par}
         \end{table}
         ");
     }
 
     #[test]
     fn a_row_that_starts_like_an_option_is_guarded() {
-        assert_eq!(row(&["[a]".to_owned(), "1".to_owned()]), r"    {}[a] & 1 \\");
-        assert_eq!(row(&["a".to_owned()]), r"    a \\");
-    }
-
-    #[test]
-    fn every_special_character_is_escaped() {
-        assert_eq!(
-            escape(r"50% of $x_1 & {y}# a~b^c \d <|> τ ± –"),
-            concat!(
-                r"50\% of \$x\_1 \& \{y\}\# a\textasciitilde{}b\textasciicircum{}c ",
-                r"\textbackslash{}d \textless{}\textbar{}\textgreater{} $\tau$ $\pm$ --"
-            )
-        );
-    }
-
-    /// Removes everything `escape` may produce for a special character or symbol.
-    fn without_escapes(escaped: &str) -> String {
-        let words = ["textbackslash", "textasciitilde", "textasciicircum"];
-        let words = words.into_iter().chain(["textless", "textgreater", "textbar"]);
-        let mut rest =
-            words.fold(escaped.to_owned(), |rest, word| rest.replace(&format!("\\{word}{{}}"), ""));
-        for symbol in "±×·≤≥≈∞→αβγδελμρστφℓ".chars() {
-            rest = rest.replace(&format!("$\\{}$", math_command(symbol).unwrap()), "");
-        }
-        for special in ["&", "%", "$", "#", "_", "{", "}"] {
-            rest = rest.replace(&format!("\\{special}"), "");
-        }
-        rest
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_leaves_a_special_character_unescaped(text in any::<String>()) {
-            let rest = without_escapes(&escape(&text));
-            assert!(!rest.contains(['\\', '{', '}', '$', '&', '#', '^', '_', '~', '%']), "{rest}");
-        }
-
-        #[test]
-        fn dense_special_characters_are_escaped_too(text in r"[\\{}$&#^_~%a<|>±τ]{0,24}") {
-            let rest = without_escapes(&escape(&text));
-            assert!(rest.chars().all(|c| c == 'a'), "{rest}");
-        }
+        assert_eq!(row(&["[a]".to_owned(), "1".to_owned()]), r"  {}[a] & 1 \\");
+        assert_eq!(row(&["a".to_owned()]), r"  a \\");
     }
 }

@@ -22,7 +22,7 @@ pub fn render(table: &Table) -> String {
         let cells: Vec<String> = stub.chain(line.entries.iter().map(entry)).collect();
         lines.push(row(&cells));
     }
-    if let Some(note) = &grid.note {
+    for note in grid.note.iter().chain(&grid.remarks) {
         lines.extend([String::new(), escape(note)]);
     }
     lines.join("\n") + "\n"
@@ -50,7 +50,8 @@ fn row(cells: &[String]) -> String {
 
 fn entry(entry: &Entry) -> String {
     let text = entry.text("±", "–");
-    if entry.is_best() { format!("**{text}**") } else { text }
+    let text = if entry.is_best() { format!("**{text}**") } else { text };
+    entry.count().map_or_else(|| text.clone(), |n| format!("{text} (n = {n})"))
 }
 
 #[cfg(test)]
@@ -67,10 +68,10 @@ mod tests {
         | :-- | --: | --: | --: |
         | sprites | **4.00 ± 0.00** | 7.50 ± 0.50 | 6.00 ± 0.00 |
         | (published) | (4.00 ± 0.00) |  |  |
-        | 3D\_shapes | **5.00 ± 0.00** | 6.00 | – |
+        | 3D\_shapes | **5.00 ± 0.00** | 6.00 (n = 1) | – |
         | (published) |  | (6.20 ± 0.40) |  |
 
-        Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed.
+        Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %). A dash (–) stands where there is no result.
         ");
     }
 
@@ -85,7 +86,7 @@ mod tests {
         | hae | 7.50 ± 0.50 | 7.40 |
         | irmae | 6.00 ± 0.00 |  |
 
-        Mean ± population standard deviation over seed (n = 2); published numbers as printed.
+        Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
         ");
     }
 

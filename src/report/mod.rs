@@ -2,26 +2,33 @@
 //!
 //! A stage leaves [`Record`]s; a declaration ([`TableSpec`], [`FigureSpec`]) says how to look at
 //! them; the result is plain data, rendered separately: tables as LaTeX, Markdown, CSV and for
-//! the terminal, figures as PNG and SVG. Knows nothing of pipelines, caches or models, and keeps
+//! the terminal, figures as PNG and SVG; a [`document::Document`] is all of them as one LaTeX file. Knows nothing of pipelines, caches or models, and keeps
 //! polars and plotters types to itself. Equal records always give equal bytes.
 
 mod axes;
 mod best;
 mod cell;
 pub mod csv;
+pub mod document;
 mod figures;
 mod frame;
 mod grid;
 mod join;
 pub mod latex;
+mod latex_text;
+#[cfg(test)]
+mod layouts;
 pub mod markdown;
 mod movement;
+mod notes;
+pub mod numbers;
 mod record;
 mod stored;
 mod table;
 mod tabulate;
 pub mod terminal;
 mod verdict;
+mod view;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
@@ -44,7 +51,9 @@ pub use record::{
 pub use stored::{StoredCell, StoredError};
 pub(crate) use table::five_runs;
 pub use table::{
-    Best, Margin, Published, Table, TableColumn, TableError, TableRow, TableSpec, Titled, ValueSpec,
+    Best, Given, Layout, Margin, Published, Run, Table, TableColumn, TableError, TableRow,
+    TableSpec, Titled, ValueSpec,
 };
 pub use tabulate::tabulate;
 pub use verdict::{Judged, Verdict, judge};
+pub use view::without;

@@ -2,7 +2,8 @@
 //!
 //! Which axes make the rows, which spread across the columns and which are averaged over is
 //! all in the [`TableSpec`]; no table of any paper is written in Rust. A [`Table`] holds
-//! numbers and titles only; `tabulate.rs` fills it, the format files print it.
+//! numbers and titles only; `tabulate.rs` fills it, the format files print it. Whether values
+//! stand in columns or in rows concerns print only: a [`Table`] always has them in its columns.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -14,6 +15,7 @@ use crate::numerics::units::{Finite, NonNegativeF64};
 use crate::report::axes::{AxisError, quoted};
 use crate::report::cell::Cell;
 use crate::report::frame::{FrameError, Spread};
+use crate::report::record::{Labels, RecordError};
 
 /// A table as declared in a pipeline file.
 ///
@@ -30,7 +32,8 @@ pub struct TableSpec {
     pub caption: String,
     /// What the table is called in the paper, such as `Table 1`.
     pub label: String,
-    /// Axes whose labels make the rows.
+    /// Axes whose labels make the rows; there may be none if the values stand in rows.
+    #[serde(default)]
     pub rows: Vec<String>,
     /// Axes spread across the columns.
     #[serde(default)]
@@ -38,8 +41,14 @@ pub struct TableSpec {
     /// Axes averaged over.
     #[serde(default)]
     pub over: Vec<String>,
-    /// The values shown, side by side.
+    /// The values shown.
     pub values: Vec<ValueSpec>,
+    /// Whether the values stand side by side or one below the other.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Columns of given text, after the row labels.
+    #[serde(default)]
+    pub given: Vec<Given>,
     /// Axes along which cells compete for best; when empty, the column axes or else the rows.
     #[serde(default)]
     pub compare: Vec<String>,
@@ -52,11 +61,55 @@ pub struct TableSpec {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
+    /// Remarks below the table.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// Returns how many runs most papers average over.
 pub(crate) const fn five_runs() -> NonZeroUsize {
     NonZeroUsize::MIN.saturating_add(4)
+}
+
+/// Where the values of a table stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Layout {
+    /// As the innermost level of the columns.
+    #[default]
+    ValuesInColumns,
+    /// As the innermost level of the rows; the title of `"value"` stands above them.
+    ValuesInRows,
+}
+
+/// A column of given text, such as a known truth.
+///
+/// ```ron
+/// Given(title: "Ground truth", cells: {"dsprites": "4", "3dshapes": "5"})
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Title of the column.
+    pub title: String,
+    /// Its text, keyed by row labels joined with `/`. Where the values stand in rows, a key may
+    /// go on with the name of a value; one without it is for the first of the values.
+    pub cells: BTreeMap<String, String>,
+}
+
+impl Given {
+    /// Returns the keys that a row may have here, given the names of the values.
+    pub fn keys(row: &str, layout: Layout, values: &[String]) -> Vec<String> {
+        let mut keys = vec![row.to_owned()];
+        if layout == Layout::ValuesInRows {
+            keys.extend(values.iter().map(|value| Self::key(row, value)));
+        }
+        keys
+    }
+
+    /// Returns the key of one value in a row; a row without labels has only the value.
+    pub(in crate::report) fn key(row: &str, value: &str) -> String {
+        if row.is_empty() { value.to_owned() } else { format!("{row}/{value}") }
+    }
 }
 
 /// One value of a table.
@@ -83,6 +136,10 @@ pub struct ValueSpec {
     /// are recognized.
     #[serde(default)]
     pub counts: bool,
+    /// Labels of the records to take, such as `{"latent": "8"}`; these axes need no other role
+    /// then, and a field may be shown several times.
+    #[serde(default)]
+    pub at: Labels,
 }
 
 /// How far from a published mean still counts as reproduced.
@@ -94,12 +151,28 @@ pub enum Margin {
     Relative(NonNegativeF64),
 }
 
+impl ValueSpec {
+    /// Returns what tells the value from the others: its field and which records it takes.
+    pub fn name(&self) -> String {
+        Self::name_at(&self.field, &self.at)
+    }
+
+    /// Returns the name of a field of the records with some labels.
+    pub fn name_at(field: &str, at: &Labels) -> String {
+        if at.is_empty() {
+            return field.to_owned();
+        }
+        let at: Vec<String> = at.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
+        format!("{field}[{}]", at.join(","))
+    }
+}
+
 const fn two_digits() -> usize {
     2
 }
 
 /// Which of the competing means is best.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Best {
     /// Marks nothing.
     #[default]
@@ -110,6 +183,24 @@ pub enum Best {
     Lowest,
     /// The mean nearest to a known truth.
     Closest(Finite),
+    /// The mean nearest to the truth of its row or column, keyed by one label of it.
+    ClosestTo(BTreeMap<String, Finite>),
+}
+
+impl Best {
+    /// Returns how far a number in a cell with some labels is from the best imaginable, if any is.
+    pub(in crate::report) fn distance(&self, labels: &[&str], value: f64) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Highest => Some(-value),
+            Self::Lowest => Some(value),
+            Self::Closest(truth) => Some((value - truth.get()).abs()),
+            Self::ClosestTo(truths) => {
+                let truth = labels.iter().find_map(|label| truths.get(*label))?;
+                Some((value - truth.get()).abs())
+            }
+        }
+    }
 }
 
 /// A published mean with its spread, written `(4.00, 0.49)`, or `(4.00, None)` without one.
@@ -172,6 +263,15 @@ pub struct TableRow {
     pub cells: Vec<Cell>,
 }
 
+/// One record behind a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its label on each axis.
+    pub labels: Labels,
+    /// The first digits of the digest of its content.
+    pub digest: String,
+}
+
 /// A finished table: numbers and titles, no format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
@@ -190,10 +290,22 @@ pub struct Table {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
+    /// Whether the values are printed side by side or one below the other.
+    pub layout: Layout,
+    /// What is printed above the values where they stand in rows.
+    pub value_title: String,
+    /// Columns of given text.
+    pub given: Vec<Given>,
     /// The columns, left to right.
     pub columns: Vec<TableColumn>,
     /// The rows, top to bottom.
     pub rows: Vec<TableRow>,
+    /// Whether a test decided which cells are as good as the best.
+    pub tested: bool,
+    /// Remarks below the table.
+    pub notes: Vec<String>,
+    /// The records that the cells name as their sources, if whoever has them tells.
+    pub runs: Vec<Run>,
 }
 
 /// Says why a declaration and its records do not make a table.
@@ -205,9 +317,15 @@ pub enum TableError {
     /// An axis is misnamed, forgotten or used twice.
     #[error(transparent)]
     Axis(#[from] AxisError),
+    /// A part of a record makes no record of its own.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// The declaration names no row axis.
     #[error("`rows` is empty, expected at least one axis")]
     NoRows,
+    /// Values are to stand in rows, with nothing to spread across the columns.
+    #[error("`columns` is empty, expected at least one axis where the values stand in rows")]
+    NoColumns,
     /// The declaration names no value.
     #[error("`values` is empty, expected at least one `Value(field: ..., title: ...)`")]
     NoValues,
@@ -233,6 +351,26 @@ pub enum TableError {
         /// The key that matches nothing.
         key: String,
         /// The keys of the cells that exist.
+        known: Vec<String>,
+    },
+    /// A given text belongs to no row.
+    #[error("`{title}` has a text for `{key}`, expected one of {}", quoted(known))]
+    UnknownGiven {
+        /// The title of its column.
+        title: String,
+        /// The key that matches nothing.
+        key: String,
+        /// The keys of the rows that exist.
+        known: Vec<String>,
+    },
+    /// A truth is given for a label that the table does not show.
+    #[error("`{field}` has a truth for `{label}`, expected one of {}", quoted(known))]
+    UnknownTruth {
+        /// The value it was given for.
+        field: String,
+        /// The label that matches nothing.
+        label: String,
+        /// The labels that exist.
         known: Vec<String>,
     },
 }

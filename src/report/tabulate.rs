@@ -1,7 +1,8 @@
 //! From a declaration and records to a table: group, order, attach published numbers.
 //!
 //! Rows and columns stand in the order in which their labels first appear in the records;
-//! with several axes the first one varies slowest, so equal labels stay together.
+//! with several axes the first one varies slowest, so equal labels stay together. Only
+//! combinations of labels that have a record or a published number make a row or a column.
 //! A published number that belongs to no cell is refused rather than lost.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,55 +13,98 @@ use crate::report::cell::Cell;
 use crate::report::frame::{Frame, FrameError};
 use crate::report::join::check_fields;
 use crate::report::record::Record;
-use crate::report::table::{Table, TableColumn, TableError, TableRow, TableSpec, Titled};
+use crate::report::table::{
+    Best, Given, Layout, Table, TableColumn, TableError, TableRow, TableSpec, Titled, ValueSpec,
+};
+use crate::report::view::views;
 
-/// Fills a table from records.
+/// Fills a table from records; who made them is left for the caller to tell.
 pub fn tabulate(spec: &TableSpec, records: &[Record]) -> Result<Table, TableError> {
-    check(spec, records)?;
-    let fields: Vec<&str> = spec.values.iter().map(|value| value.field.as_str()).collect();
-    let frame = Frame::of(records, &fields)?;
+    check_lists(spec)?;
+    let (origins, records) = views(&spec.values, records)?;
+    let names: Vec<String> = spec.values.iter().map(ValueSpec::name).collect();
+    let fields: Vec<&str> = names.iter().map(String::as_str).collect();
+    check(spec, &fields, &records)?;
+    let frame = Frame::of(&records, &fields)?;
     let axes = [spec.rows.clone(), spec.columns.clone()].concat();
 
     let mut cells = Cells::new();
-    for (index, value) in spec.values.iter().enumerate() {
-        for summary in frame.summarize(&value.field, &axes, spec.spread)? {
+    for (index, field) in fields.iter().enumerate() {
+        for mut summary in frame.summarize(field, &axes, spec.spread)? {
+            for source in &mut summary.sources {
+                *source = origins[*source];
+            }
             cells.insert((index, summary.labels.clone()), Cell::of(summary));
         }
     }
-
     let ranks: Vec<Vec<&str>> =
-        axes.iter().map(|axis| appearance(records, &fields, axis)).collect();
+        axes.iter().map(|axis| appearance(&records, &fields, axis)).collect();
+    attach_published(spec, &ranks, &mut cells)?;
+    let tested = mark_best(spec, &axes, &mut cells);
+
     let (row_ranks, column_ranks) = ranks.split_at(spec.rows.len());
     let places = || cells.keys().map(|(_, labels)| labels.split_at(spec.rows.len()));
     let rows = ordered(places().map(|(row, _)| row), row_ranks);
     let columns = ordered(places().map(|(_, column)| column), column_ranks);
-
-    attach_published(spec, &rows, &columns, &mut cells)?;
-    mark_best(spec, &axes, &mut cells);
-    Ok(assemble(spec, &rows, &columns, &cells))
+    check_given(spec, &rows)?;
+    let table = assemble(spec, &rows, &columns, &cells);
+    Ok(Table { tested, ..table })
 }
 
-fn check(spec: &TableSpec, records: &[Record]) -> Result<(), TableError> {
-    if spec.rows.is_empty() {
-        return Err(TableError::NoRows);
-    }
-    if spec.values.is_empty() {
-        return Err(TableError::NoValues);
+fn check_lists(spec: &TableSpec) -> Result<(), TableError> {
+    match spec.layout {
+        Layout::ValuesInColumns if spec.rows.is_empty() => return Err(TableError::NoRows),
+        Layout::ValuesInRows if spec.columns.is_empty() => return Err(TableError::NoColumns),
+        _ if spec.values.is_empty() => return Err(TableError::NoValues),
+        _ => {}
     }
     let mut seen = BTreeSet::new();
-    if let Some(twice) = spec.values.iter().find(|value| !seen.insert(&value.field)) {
-        return Err(TableError::ValueTwice { field: twice.field.clone() });
-    }
-    let fields: Vec<&str> = spec.values.iter().map(|value| value.field.as_str()).collect();
-    check_fields(records, &fields).map_err(FrameError::from)?;
-    let roles: [(&'static str, &[String]); 3] =
-        [("rows", &spec.rows), ("columns", &spec.columns), ("over", &spec.over)];
-    check_axes(records, &fields, &roles, &["rows", "columns", "over"])?;
-    let known = [spec.rows.clone(), spec.columns.clone()].concat();
-    match spec.compare.iter().find(|axis| !known.contains(axis)) {
-        Some(axis) => Err(TableError::UnknownComparison { axis: axis.clone(), known }),
+    match spec.values.iter().map(ValueSpec::name).find(|name| !seen.insert(name.clone())) {
+        Some(field) => Err(TableError::ValueTwice { field }),
         None => Ok(()),
     }
+}
+
+fn check(spec: &TableSpec, fields: &[&str], records: &[Record]) -> Result<(), TableError> {
+    check_fields(records, fields).map_err(FrameError::from)?;
+    let roles: [(&'static str, &[String]); 3] =
+        [("rows", &spec.rows), ("columns", &spec.columns), ("over", &spec.over)];
+    check_axes(records, fields, &roles, &["rows", "columns", "over"])?;
+    let shown = [spec.rows.clone(), spec.columns.clone()].concat();
+    if let Some(axis) = spec.compare.iter().find(|axis| !shown.contains(axis)) {
+        return Err(TableError::UnknownComparison { axis: axis.clone(), known: shown });
+    }
+    let labels = || shown.iter().flat_map(|axis| appearance(records, fields, axis));
+    for value in &spec.values {
+        if let Best::ClosestTo(truths) = &value.best
+            && let Some(label) = truths.keys().find(|label| !labels().any(|known| known == *label))
+        {
+            return Err(TableError::UnknownTruth {
+                field: value.field.clone(),
+                label: label.clone(),
+                known: labels().map(str::to_owned).collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_given(spec: &TableSpec, rows: &[Vec<String>]) -> Result<(), TableError> {
+    let rows = rows.iter().map(|labels| labels.join("/"));
+    let known: Vec<String> = rows.flat_map(|row| given_keys(&row, spec)).collect();
+    for Given { title, cells } in &spec.given {
+        if let Some(key) = cells.keys().find(|key| !known.contains(key)) {
+            let (title, key) = (title.clone(), key.clone());
+            return Err(TableError::UnknownGiven { title, key, known });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the keys under which a given text may be for a row.
+fn given_keys(row: &str, spec: &TableSpec) -> Vec<String> {
+    let names: Vec<String> = spec.values.iter().map(ValueSpec::name).collect();
+    Given::keys(row, spec.layout, &names)
 }
 
 /// Returns the labels of an axis in the order in which the records bring them up.
@@ -97,16 +141,12 @@ fn ordered<'a>(
 
 fn attach_published(
     spec: &TableSpec,
-    rows: &[Vec<String>],
-    columns: &[Vec<String>],
+    ranks: &[Vec<&str>],
     cells: &mut Cells,
 ) -> Result<(), TableError> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in rows {
-        for column in columns {
-            let labels = [row.as_slice(), column].concat();
-            places.insert(labels.join("/"), labels);
-        }
+    if spec.values.iter().any(|value| !value.published.is_empty()) {
+        places.extend(combinations(ranks).into_iter().map(|labels| (labels.join("/"), labels)));
     }
     for (index, value) in spec.values.iter().enumerate() {
         for (key, published) in &value.published {
@@ -123,6 +163,16 @@ fn attach_published(
         }
     }
     Ok(())
+}
+
+/// Returns every combination of one label per axis.
+fn combinations(ranks: &[Vec<&str>]) -> Vec<Vec<String>> {
+    let grown = |found: Vec<Vec<String>>, labels: &Vec<&str>| {
+        let with =
+            |start: &Vec<String>, label: &str| [start.as_slice(), &[label.to_owned()]].concat();
+        found.iter().flat_map(|start| labels.iter().map(move |label| with(start, label))).collect()
+    };
+    ranks.iter().fold(vec![Vec::new()], grown)
 }
 
 fn assemble(
@@ -144,22 +194,34 @@ fn assemble(
         over: all(&spec.over),
         spread: spec.spread,
         published_runs: spec.published_runs,
+        layout: spec.layout,
+        value_title: spec.titles.get("value").cloned().unwrap_or_default(),
+        given: spec.given.clone(),
         columns: Vec::new(),
         rows: rows.iter().map(|row| TableRow { labels: all(row), cells: Vec::new() }).collect(),
+        tested: false,
+        notes: spec.notes.clone(),
+        runs: Vec::new(),
     };
     for column in columns {
         for (index, value) in spec.values.iter().enumerate() {
+            let places: Vec<(usize, Vec<String>)> =
+                rows.iter().map(|labels| (index, [labels.as_slice(), column].concat())).collect();
+            // Where values stand in rows, each column needs all of them, to have lines to stand in.
+            let empty = !places.iter().any(|place| cells.contains_key(place));
+            if empty && spec.layout == Layout::ValuesInColumns {
+                continue;
+            }
             table.columns.push(TableColumn {
                 labels: all(column),
-                value: Titled { name: value.field.clone(), title: value.title.clone() },
+                value: Titled { name: value.name(), title: value.title.clone() },
                 digits: value.digits,
-                best: value.best,
+                best: value.best.clone(),
                 margin: value.margin,
                 counts: value.counts,
             });
-            for (row, labels) in table.rows.iter_mut().zip(rows) {
-                let place = (index, [labels.as_slice(), column].concat());
-                row.cells.push(cells.get(&place).cloned().unwrap_or_default());
+            for (row, place) in table.rows.iter_mut().zip(&places) {
+                row.cells.push(cells.get(place).cloned().unwrap_or_default());
             }
         }
     }

@@ -11,6 +11,9 @@ const GAP: &str = "   ";
 /// A caption above a narrow table may be this wide.
 const NARROWEST: usize = 60;
 
+/// A note below a narrow table may be this wide.
+const WIDEST_NOTE: usize = 100;
+
 /// Renders a table with its label and caption above and its note below.
 pub fn render(table: &Table) -> String {
     let grid = Grid::of(table);
@@ -47,7 +50,8 @@ pub fn render(table: &Table) -> String {
         lines.push(align(cells));
     }
     lines.push("━".repeat(total));
-    lines.extend(grid.note);
+    let notes = grid.note.iter().chain(&grid.remarks);
+    lines.extend(notes.flat_map(|note| wrapped(note, total.max(WIDEST_NOTE))));
     if grid.lines.iter().flat_map(|line| &line.entries).any(Entry::is_best) {
         lines.push("* best".to_owned());
     }
@@ -98,11 +102,12 @@ const fn tail(entry: &Entry) -> Option<char> {
 /// Writes an entry; where others in its column have a tail it gets a blank, so digits line up.
 fn text(entry: &Entry, tailed: bool) -> String {
     let text = entry.text("±", "–");
-    match tail(entry) {
+    let text = match tail(entry) {
         Some('*') => text + "*",
         None if tailed => text + " ",
         _ => text,
-    }
+    };
+    entry.count().map_or_else(|| text.clone(), |n| format!("{} (n = {n})", text.trim_end()))
 }
 
 fn aligned(cells: &[String], widths: &[usize], left: usize) -> String {
@@ -155,10 +160,12 @@ mod tests {
         ─────────────────────────────────────────────────────────
         sprites        4.00 ± 0.00*    7.50 ± 0.50    6.00 ± 0.00
         (published)   (4.00 ± 0.00)
-        3D_shapes      5.00 ± 0.00*           6.00              –
+        3D_shapes      5.00 ± 0.00*    6.00 (n = 1)             –
         (published)                   (6.20 ± 0.40)
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-        Mean ± population standard deviation over seed (n = 1 to 2); published numbers as printed.
+        Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another;
+        published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are
+        not significantly worse (one-sided Welch test, 5 %). A dash (–) stands where there is no result.
         * best
         ");
     }
@@ -174,7 +181,8 @@ mod tests {
         hae     7.50 ± 0.50                     7.40
         irmae   6.00 ± 0.00
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-        Mean ± population standard deviation over seed (n = 2); published numbers as printed.
+        Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed.
+        Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
         * best
         ");
     }

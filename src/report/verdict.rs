@@ -10,8 +10,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::report::cell::Cell;
-use crate::report::table::{Best, Margin, Table, TableColumn};
+use crate::report::table::{Margin, Table, TableColumn, TableRow};
 use crate::statistics::{
     Difference, Levels, PrintedSpread, Sample, further_runs, holm, next_holm_level, printed_spread,
 };
@@ -100,6 +99,7 @@ pub struct Judged {
 struct Case<'a> {
     place: (&'a str, usize, usize),
     column: &'a TableColumn,
+    row: &'a TableRow,
     published: Sample,
     measured: Option<Sample>,
     difference: Option<Difference>,
@@ -148,8 +148,11 @@ impl Case<'_> {
         match p_values {
             Some((equivalence, _)) if equivalence <= alpha => Verdict::Reproduced,
             Some((_, difference)) if difference <= alpha => {
-                let is_better = is_better(self.column.best, measured.mean, self.published.mean);
-                if is_better { Verdict::Better } else { Verdict::Differs }
+                if self.is_better(measured.mean) {
+                    Verdict::Better
+                } else {
+                    Verdict::Differs
+                }
             }
             _ => {
                 let more_runs = further_runs(&measured, &self.published, self.margin, levels);
@@ -158,6 +161,13 @@ impl Case<'_> {
                 Verdict::Inconclusive { more_runs: more_runs.or(single.then_some(1)) }
             }
         }
+    }
+
+    fn is_better(&self, measured: f64) -> bool {
+        let labels = self.row.labels.iter().chain(&self.column.labels);
+        let labels: Vec<&str> = labels.map(|label| label.name.as_str()).collect();
+        let distance = |mean: f64| self.column.best.distance(&labels, mean);
+        distance(measured) < distance(self.published.mean)
     }
 }
 
@@ -168,7 +178,7 @@ fn published_cells<'a>(name: &'a str, table: &'a Table) -> Vec<Case<'a>> {
             if let Some((mean, spread)) = cell.published {
                 let runs = table.published_runs.get();
                 let (published, note) = published_sample(mean, spread, runs, shown);
-                cases.push(case((name, row, column), cell, shown, published, note));
+                cases.push(case((name, row, column), line, shown, published, note));
             }
         }
     }
@@ -177,12 +187,12 @@ fn published_cells<'a>(name: &'a str, table: &'a Table) -> Vec<Case<'a>> {
 
 fn case<'a>(
     place: (&'a str, usize, usize),
-    cell: &Cell,
+    row: &'a TableRow,
     column: &'a TableColumn,
     published: Sample,
     note: Option<String>,
 ) -> Case<'a> {
-    let measured = Sample::of(&cell.values);
+    let measured = Sample::of(&row.cells[place.2].values);
     let difference = measured.and_then(|measured| Difference::between(&measured, &published));
     let margin = margin_around(published.mean, column.margin);
     let single = measured.is_some() && difference.is_none();
@@ -194,7 +204,7 @@ fn case<'a>(
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    Case { place, column, published, measured, difference, margin, note }
+    Case { place, row, column, published, measured, difference, margin, note }
 }
 
 /// Returns how far from a published mean counts as reproduced.
@@ -246,15 +256,6 @@ fn published_sample(
 /// Counts the decimals with which a number is written.
 fn decimals(value: f64) -> usize {
     value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
-}
-
-fn is_better(best: Best, measured: f64, published: f64) -> bool {
-    match best {
-        Best::None => false,
-        Best::Highest => measured > published,
-        Best::Lowest => measured < published,
-        Best::Closest(truth) => (measured - truth.get()).abs() < (published - truth.get()).abs(),
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,10 @@
 //!     published_runs: 5,
 //! )
 //! ```
+//!
+//! With `layout: ValuesInRows` the values stand one below the other, as the innermost level of the
+//! rows; `given` adds columns of known text, `notes` adds remarks below. Only combinations of
+//! labels that have a record or a published number get a row or a column.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -19,7 +23,9 @@ use serde::{Deserialize, Serialize};
 use super::records::{Reported, Review, labeled_records};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage};
-use crate::report::{Spread, TableSpec, ValueSpec, Values, five_runs, tabulate};
+use crate::report::{
+    Best, Given, Layout, Run, Spread, TableSpec, ValueSpec, Values, five_runs, tabulate, without,
+};
 
 /// Settings of a table stage; the fields after `records` are those of [`TableSpec`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,7 +38,8 @@ pub struct Table {
     pub caption: String,
     /// What the table is called in the paper.
     pub label: String,
-    /// Axes whose labels make the rows.
+    /// Axes whose labels make the rows; there may be none if the values stand in rows.
+    #[serde(default)]
     pub rows: Vec<String>,
     /// Axes spread across the columns.
     #[serde(default)]
@@ -40,8 +47,14 @@ pub struct Table {
     /// Axes averaged over.
     #[serde(default)]
     pub over: Vec<String>,
-    /// The values shown, side by side.
+    /// The values shown.
     pub values: Vec<ValueSpec>,
+    /// Whether the values stand side by side or one below the other.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Columns of given text, after the row labels.
+    #[serde(default)]
+    pub given: Vec<Given>,
     /// Axes along which cells compete for best.
     #[serde(default)]
     pub compare: Vec<String>,
@@ -54,6 +67,9 @@ pub struct Table {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
+    /// Remarks below the table.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Stage for Table {
@@ -75,11 +91,12 @@ impl Stage for Table {
     }
 
     fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
-        let mut review = Review::of(Reported::Records, inputs);
+        let seen = self.seen(inputs);
+        let mut review = Review::of(Reported::Records, &seen);
         review.titles(&self.titles);
-        if self.rows.is_empty() {
-            let help = "name at least one axis of the records: `rows: [\"model\"]`";
-            review.refuse("rows", "a table needs rows".to_owned(), help);
+        self.review_layout(&mut review);
+        if self.review_places(&mut review, inputs) {
+            return review.problems();
         }
         self.review_values(&mut review);
         let roles: [(&'static str, &[String]); 3] =
@@ -102,9 +119,18 @@ impl Stage for Table {
             titles: self.titles.clone(),
             spread: self.spread,
             published_runs: self.published_runs,
+            layout: self.layout,
+            given: self.given.clone(),
+            notes: self.notes.clone(),
         };
         let records = labeled_records(context, &self.records)?;
-        let table = tabulate(&spec, &records)?;
+        let mut table = tabulate(&spec, &records)?;
+        // Not the keys of the stages: other ones may leave the same records without this running
+        // again, while the digest of a content belongs to it.
+        for family in &self.records {
+            let runs = context.digests_of(family)?.into_iter();
+            table.runs.extend(runs.map(|(labels, digest)| Run { labels, digest: digest.short() }));
+        }
         let (rows, columns) = (table.rows.len(), table.columns.len());
         context.log(&format!("{} records in {rows} rows and {columns} columns", records.len()));
         let empty = table.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.n == 0).count();
@@ -116,12 +142,60 @@ impl Stage for Table {
 }
 
 impl Table {
+    /// Returns the records as the values see them; families that none of them looks at are left out.
+    fn seen(&self, inputs: &[Vec<Producer>]) -> Vec<Vec<Producer>> {
+        let places: BTreeSet<_> = self.values.iter().map(|value| &value.at).collect();
+        if places.iter().all(|place| place.is_empty()) {
+            return inputs.to_vec();
+        }
+        let view = |made: &Producer, place| {
+            let labels = without(&made.labels, place)?;
+            let named = |field: &String| ValueSpec::name_at(field, place);
+            let values = made.values.as_ref().map(|known| known.iter().map(named).collect());
+            Some(Producer { labels, values, ..made.clone() })
+        };
+        let family = |family: &Vec<Producer>| -> Vec<Producer> {
+            family.iter().flat_map(|made| places.iter().filter_map(|at| view(made, at))).collect()
+        };
+        let seen = inputs.iter().map(|made| (made.is_empty(), family(made)));
+        seen.filter(|(lost, seen)| *lost || !seen.is_empty()).map(|(_, seen)| seen).collect()
+    }
+
+    fn review_layout(&self, review: &mut Review<'_>) {
+        if self.layout == Layout::ValuesInColumns && self.rows.is_empty() {
+            let help = "name at least one axis of the records: `rows: [\"model\"]`";
+            review.refuse("rows", "a table needs rows".to_owned(), help);
+        }
+        if self.layout == Layout::ValuesInRows && self.columns.is_empty() {
+            let help = "name at least one axis of the records: `columns: [\"model\"]`";
+            review.refuse("columns", "values in rows need columns".to_owned(), help);
+        }
+    }
+
+    /// Checks that there are records where values ask for them; returns whether there are not.
+    fn review_places(&self, review: &mut Review<'_>, inputs: &[Vec<Producer>]) -> bool {
+        let mut wrong = false;
+        for (axis, label) in self.values.iter().flat_map(|value| &value.at) {
+            let made = inputs.iter().flatten();
+            let known: BTreeSet<&str> =
+                made.filter_map(|made| made.labels.get(axis).map(String::as_str)).collect();
+            if !inputs.iter().any(Vec::is_empty) && !known.contains(label.as_str()) {
+                let known: Vec<&str> = known.into_iter().collect();
+                let message = format!("no record has the label `{label}` on the axis `{axis}`");
+                review.unknown("values", message, label, &known);
+                wrong = true;
+            }
+        }
+        wrong
+    }
+
     fn review_values(&self, review: &mut Review<'_>) {
         if self.values.is_empty() {
             let help = "list at least one `Value(field: \"..\", title: \"..\")`";
             review.refuse("values", "a table needs values".to_owned(), help);
         }
-        let fields: Vec<&str> = self.values.iter().map(|value| value.field.as_str()).collect();
+        let names: Vec<String> = self.values.iter().map(ValueSpec::name).collect();
+        let fields: Vec<&str> = names.iter().map(String::as_str).collect();
         review.values("values", &fields);
         let mut seen = BTreeSet::new();
         for field in fields.into_iter().filter(|field| !seen.insert(*field)) {
@@ -139,6 +213,8 @@ impl Table {
                 format!("cells can't compete along `{axis}`, which the table doesn't show");
             review.unknown("compare", message, axis, &shown);
         }
+        self.review_truths(review, &axes);
+        self.review_given(review);
         if self.values.iter().all(|value| value.published.is_empty()) {
             return;
         }
@@ -148,6 +224,38 @@ impl Table {
             for key in published.keys().filter(|key| !places.contains(key)) {
                 let message = format!("the published `{field}` of `{key}` belongs to no cell");
                 review.unknown("values", message, key, &cells);
+            }
+        }
+    }
+
+    /// Checks that truths are for labels that the table shows.
+    fn review_truths(&self, review: &mut Review<'_>, axes: &[String]) {
+        let labels: Vec<String> =
+            axes.iter().flat_map(|axis| review.places(std::slice::from_ref(axis))).collect();
+        let shown: Vec<&str> = labels.iter().map(String::as_str).collect();
+        for ValueSpec { field, best, .. } in &self.values {
+            let Best::ClosestTo(truths) = best else {
+                continue;
+            };
+            for label in truths.keys().filter(|label| !labels.contains(label)) {
+                let message = format!("the truth of `{field}` for `{label}` belongs to no cell");
+                review.unknown("values", message, label, &shown);
+            }
+        }
+    }
+
+    /// Checks that given texts are for rows that the table may have.
+    fn review_given(&self, review: &mut Review<'_>) {
+        let names: Vec<String> = self.values.iter().map(ValueSpec::name).collect();
+        let rows = review.places(&self.rows);
+        let rows = if rows.is_empty() { vec![String::new()] } else { rows };
+        let keys: Vec<String> =
+            rows.iter().flat_map(|row| Given::keys(row, self.layout, &names)).collect();
+        let valid: Vec<&str> = keys.iter().map(String::as_str).collect();
+        for Given { title, cells } in &self.given {
+            for key in cells.keys().filter(|key| !keys.contains(key)) {
+                let message = format!("the text `{title}` of `{key}` belongs to no row");
+                review.unknown("given", message, key, &valid);
             }
         }
     }
@@ -227,6 +335,52 @@ mod tests {
             problems(r#"rows: ["modle"], over: ["seed"]"#, &value("x")).len(),
             1,
             "cells have no names while the rows have none"
+        );
+    }
+
+    #[test]
+    fn given_texts_and_truths_must_belong_to_something_that_is_shown() {
+        let given =
+            |key: &str| format!(r#"given: [Given(title: "Truth", cells: {{"{key}": "4"}})]"#);
+        assert!(problems(&format!("{ROWS}, {}", given("pcae")), DIMENSION).is_empty());
+        assert_eq!(
+            problems(&format!("{ROWS}, {}", given("pcea")), DIMENSION),
+            ["given: the text `Truth` of `pcea` belongs to no row (did you mean `pcae`?)"]
+        );
+        let rows = r#"rows: ["seed"], columns: ["model"], layout: ValuesInRows"#;
+        assert!(problems(&format!("{rows}, {}", given("0/dimension")), DIMENSION).is_empty());
+        assert_eq!(
+            problems(ROWS, r#"Value(field: "share", title: "S", best: ClosestTo({"hea": 1}))"#),
+            ["values: the truth of `share` for `hea` belongs to no cell (did you mean `hae`?)"]
+        );
+    }
+
+    #[test]
+    fn values_in_rows_need_columns_but_no_rows() {
+        let layout = "over: [\"seed\"], layout: ValuesInRows";
+        assert!(problems(&format!(r#"columns: ["model"], {layout}"#), DIMENSION).is_empty());
+        assert_eq!(
+            problems(&format!(r#"rows: ["model"], {layout}"#), DIMENSION),
+            ["columns: values in rows need columns \
+              (name at least one axis of the records: `columns: [\"model\"]`)"]
+        );
+    }
+
+    #[test]
+    fn a_value_can_take_an_axis_by_one_of_its_labels() {
+        let at = |seed: &str, field: &str| {
+            format!(r#"Value(field: "{field}", title: "D", at: {{"seed": "{seed}"}})"#)
+        };
+        let both = format!("{}, {}", at("0", "dimension"), at("1", "dimension"));
+        assert!(problems(r#"rows: ["model"]"#, &both).is_empty());
+        assert_eq!(
+            problems(r#"rows: ["model"]"#, &at("7", "dimension")),
+            ["values: no record has the label `7` on the axis `seed` (valid here: `0`, `1`)"]
+        );
+        assert_eq!(
+            problems(r#"rows: ["model"]"#, &at("0", "dimensoin")),
+            ["values: no record has a value named `dimensoin[seed=0]` \
+              (did you mean `dimension[seed=0]`?)"]
         );
     }
 }
