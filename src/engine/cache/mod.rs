@@ -248,6 +248,16 @@ impl Cache {
         Ok(self.index.history(kind)?)
     }
 
+    /// Returns the latest results of a kind, `most` of them.
+    pub fn recent(&self, kind: &str, most: usize) -> Result<Vec<Entry>, CacheError> {
+        Ok(self.index.recent(kind, most)?)
+    }
+
+    /// Returns where a stage without a trajectory keeps its state until it ends.
+    pub fn state_folder(&self, key: &StageKey) -> PathBuf {
+        self.root.join("work").join(key.to_string()).join("state")
+    }
+
     /// Notes that a pipeline file was run on this cache.
     pub fn remember_pipeline(&self, path: &Path) -> Result<(), CacheError> {
         // Known already: a run that has nothing to do writes nothing.
