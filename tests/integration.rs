@@ -20,6 +20,8 @@ mod diagnostics;
 mod distances;
 /// What trained models are good for: classes, images between images, how long they took.
 mod latent_use;
+/// What a person is told and asked before a run starts.
+mod outlook;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// What reruns and what doesn't, through the real program.

@@ -1,5 +1,7 @@
 //! The files that a run would have to fetch, all of them, before anything runs.
 
+use std::path::Path;
+
 use super::session::Session;
 use super::terminal;
 use crate::engine::assess::Standing;
@@ -15,8 +17,7 @@ pub(super) struct Missing {
 impl Missing {
     /// Looks for the files of the due stages.
     pub(super) fn of(session: &Session, standings: &[Standing], due: &[StageIndex]) -> Self {
-        let folders: Vec<_> =
-            session.plan.data().map(std::path::Path::to_owned).into_iter().collect();
+        let folders: Vec<_> = session.plan.data().map(Path::to_owned).into_iter().collect();
         let aliases = session.cache.aliases();
         let mut files: Vec<(String, MissingFile)> = Vec::new();
         for &stage in due {
@@ -37,14 +38,29 @@ impl Missing {
         Self { files, searched }
     }
 
+    /// Tells the files that can't be had from those that will be fetched.
+    pub(super) fn sort(self, offline: bool) -> (Self, Self) {
+        let searched = self.searched.clone();
+        let can_be_fetched = |(_, file): &(String, MissingFile)| !offline && file.is_on_the_web();
+        let (fetched, lost) = self.files.into_iter().partition(can_be_fetched);
+        (Self { files: lost, searched: searched.clone() }, Self { files: fetched, searched })
+    }
+
     /// Returns whether nothing is missing.
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Returns how many files are missing, in words.
-    pub(super) fn count(&self) -> String {
-        terminal::count(self.files.len(), "file")
+    /// Returns how many files are missing and how large they are, in words.
+    pub(super) fn amount(&self) -> String {
+        let bytes = self.files.iter().fold(0, |sum: u64, (_, file)| sum.saturating_add(file.bytes));
+        format!("{} ({})", terminal::count(self.files.len(), "file"), terminal::size(bytes))
+    }
+
+    /// Returns that these files can't be had, and what to do about it.
+    pub(super) fn complaint(&self, offline: bool) -> String {
+        let cause = if offline { "the network is off" } else { "no web address is known" };
+        format!("{} can't be had, for {cause}:\n{}", self.amount(), self.list())
     }
 
     /// Returns each file with its size and where it can be had, and a folder that would do.

@@ -40,17 +40,17 @@ pub(super) fn before_run(
     // Damaged entries are told by the run itself.
     let (standings, _) = assess::assess(&session.plan, &session.cache, &session.backend)?;
     let due = due(selection, &standings);
-    let missing = Missing::of(session, &standings, &due);
-    if common.offline && !missing.is_empty() {
-        let list = format!(
-            "the network is off, and {} can't be had without it:\n{}",
-            missing.count(),
-            missing.list()
-        );
+    let (lost, fetched) = Missing::of(session, &standings, &due).sort(common.offline);
+    if !lost.is_empty() {
+        let complaint = lost.complaint(common.offline);
         if !args.keep_going {
-            return Err(Failure::stage(list));
+            return Err(Failure::stage(complaint));
         }
-        terminal::note(&list);
+        terminal::note(&complaint);
+    }
+    if !fetched.is_empty() {
+        let amount = fetched.amount();
+        terminal::note(&format!("to be fetched: {amount}; `pcae-run plan` lists them"));
     }
     let lanes = Lanes { jobs: manner.jobs, device_jobs: manner.device_jobs };
     let threads = manner.cores / lanes.jobs.min(lanes.device_jobs).max(1);

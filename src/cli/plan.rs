@@ -69,10 +69,12 @@ pub(super) fn plan(common: &Common, file: Option<&Path>, choice: &Choice) -> Res
         terminal::line(line);
     }
     prediction.print();
-    if !missing.is_empty() {
-        let count = missing.count();
-        let fate = if common.offline { "can't be had offline" } else { "will be fetched" };
-        terminal::note(&format!("not on this machine, {fate}: {count}\n{}", missing.list()));
+    let (lost, fetched) = missing.sort(common.offline);
+    if !lost.is_empty() {
+        terminal::note(&lost.complaint(common.offline));
+    }
+    if !fetched.is_empty() {
+        terminal::note(&format!("to be fetched: {}\n{}", fetched.amount(), fetched.list()));
     }
     Ok(())
 }

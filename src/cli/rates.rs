@@ -94,7 +94,7 @@ impl<'a> Rates<'a> {
         work: f64,
     ) -> Result<([f64; 2], usize), Failure> {
         let known = self.of_kind(kind)?;
-        if let [.., _] = known {
+        if !known.is_empty() {
             // Even a run that is repeated differs by as much.
             let [slow, fast] = [quantile(known, 0.25) * 0.8, quantile(known, 0.75) * 1.25];
             return Ok(([work / fast, work / slow], known.len()));

@@ -142,7 +142,8 @@ mod tests {
         let effort = network.effort(IMAGE, 4).unwrap();
         let products = 16.0 * (16.0 * 64.0 + 16.0 * 32.0 * 16.0) + 512.0 * 4.0;
         let values = 16.0 * 64.0 + 32.0 * 16.0 + 4.0;
-        assert_eq!(effort.encode, 2.0 * products + PER_VALUE * values);
+        let counted = 2.0 * products + PER_VALUE * values;
+        assert!((effort.encode - counted).abs() < 1e-6, "{effort:?}");
         assert!((0.8..1.3).contains(&(effort.decode / effort.encode)), "{effort:?}");
     }
 

@@ -60,11 +60,12 @@ fn operations_per_second(device: DeviceName) -> Option<f64> {
     let data = TrainingData { samples: &samples, distances: None, validation: None };
     let began = Instant::now();
     // The first step sets up what all others use.
-    let (mut warm, mut steps, mut seconds) = (None, 0_u32, 0.0);
+    let mut warm: Option<Instant> = None;
+    let (mut steps, mut seconds) = (0_u32, 0.0);
     let mut observe = |_: &Progress<'_>| {
         if let Some(warm) = warm {
             steps += 1;
-            seconds = Instant::elapsed(&warm).as_secs_f64();
+            seconds = warm.elapsed().as_secs_f64();
             if began.elapsed() > TIME {
                 return Flow::Stop;
             }

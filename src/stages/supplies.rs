@@ -17,6 +17,13 @@ pub struct MissingFile {
     pub mirrors: Vec<String>,
 }
 
+impl MissingFile {
+    /// Returns whether an address on the web is known.
+    pub fn is_on_the_web(&self) -> bool {
+        self.mirrors.iter().any(|mirror| mirror.to_ascii_lowercase().starts_with("http"))
+    }
+}
+
 /// Returns the files of a stage that are neither in these folders, nor in the cache, nor kept by a
 /// download that was stopped. Files are looked for by name; whether they are the right ones shows
 /// when they are read.

@@ -8,6 +8,7 @@
 //!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
 //!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
+//!   rates.json          how fast devices were measured to be, for predictions
 //! ```
 //!
 //! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
