@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pcae::engine::assess;
 use pcae::engine::diagnostic::Diagnostic;
+use pcae::engine::outside::Presence;
 use pcae::engine::plan::Plan;
 use pcae::engine::source::Source;
 use pcae::stages::AnyStage;
@@ -128,7 +129,7 @@ const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
 fn settings_of_every_kind_have_pinned_keys() {
     // A change here makes every user compute again: raise the kind's version on purpose instead.
     let source = Source::new("every-kind.ron", EVERY_KIND);
-    let plan = Plan::<AnyStage>::load(&source, None).unwrap();
+    let plan = Plan::<AnyStage>::load(&source, &Presence::Seen).unwrap();
     let mut keys = BTreeMap::new();
     for stage in plan.stages() {
         let record = assess::bare_record(&stage.stage);
@@ -175,7 +176,7 @@ fn files_have_a_purpose_and_a_measure() {
 fn mistakes(name: &str, stages: &str) -> Vec<Diagnostic> {
     let axes = r#"{"model": {"pcae": 1}, "seed": [0]}"#;
     let pipeline = format!(r#"Pipeline(name: "p", axes: {axes}, stages: {{ {stages} }})"#);
-    let found = Plan::<AnyStage>::load(&Source::new(name, pipeline), None).err();
+    let found = Plan::<AnyStage>::load(&Source::new(name, pipeline), &Presence::Seen).err();
     let elsewhere = |mistake: &Diagnostic| {
         mistake.message.starts_with("no stage is named")
             || mistake.message.starts_with("there is no file")
@@ -205,7 +206,7 @@ fn the_pipelines_in_the_readme_have_no_mistakes() {
     let mut examples = readme.split("```ron\n").skip(1).map(|rest| rest.split("```").next());
     let whole = examples.next().flatten().unwrap();
     assert!(whole.starts_with("Pipeline("), "{whole}");
-    Plan::<AnyStage>::load(&Source::new("README.md", whole), None).unwrap();
+    Plan::<AnyStage>::load(&Source::new("README.md", whole), &Presence::Seen).unwrap();
     for stages in examples.flatten() {
         let wrong = mistakes("README.md", stages);
         assert!(wrong.is_empty(), "{stages}: {wrong:?}");
@@ -216,6 +217,6 @@ fn the_pipelines_in_the_readme_have_no_mistakes() {
 fn shipped_pipelines_have_no_mistakes() {
     for path in files(&root().join("pipelines")) {
         let source = Source::read(&path).unwrap();
-        Plan::<AnyStage>::load(&source, None).unwrap();
+        Plan::<AnyStage>::load(&source, &Presence::Seen).unwrap();
     }
 }

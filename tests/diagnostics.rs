@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use pcae::engine::diagnostic::{Style, draw};
+use pcae::engine::outside::Presence;
 use pcae::engine::plan::Plan;
 use pcae::engine::source::Source;
 use pcae::stages::AnyStage;
@@ -11,7 +12,7 @@ use crate::sandbox::Sandbox;
 /// Draws the mistakes of a pipeline text.
 fn drawing(name: &str, text: &str) -> String {
     let source = Source::new(name, text);
-    match Plan::<AnyStage>::load(&source, None) {
+    match Plan::<AnyStage>::load(&source, &Presence::Seen) {
         Ok(_) => "no mistakes".to_owned(),
         Err(mistakes) => draw(&source, &mistakes, Style::Plain),
     }

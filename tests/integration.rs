@@ -26,6 +26,8 @@ mod init;
 mod latent_use;
 /// The LaTeX report, compiled.
 mod latex;
+/// What a person is told and asked before a run starts.
+mod outlook;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// What reruns and what doesn't, through the real program.

@@ -91,6 +91,9 @@ pub(super) struct RunArgs {
     /// Give up when another process keeps a key longer than this
     #[arg(long, value_name = "SECONDS")]
     pub lock_timeout: Option<u64>,
+    /// Start without asking, even if the run may take more than a day
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 impl RunArgs {

@@ -14,9 +14,10 @@ use signal_hook::iterator::Signals;
 
 use super::args::{Common, OnError, RunArgs};
 use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
+use super::outlook;
 use super::progress::Display;
 use super::publish;
-use super::session::{Session, cores};
+use super::session::{Session, cores, device_jobs};
 use super::terminal::{self, Tone, paint};
 use crate::device::{self, DeviceName};
 use crate::engine::events::Event;
@@ -31,11 +32,12 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> 
     let session = Session::open(common, args.file.as_deref())?;
     device::probe(common.device).map_err(Failure::usage)?;
     let selection = args.choice().select(&session.plan)?;
+    let manner = manner(common, args, &session.backend);
+    outlook::before_run(common, args, &session, &selection, &manner)?;
     let _in_use = session.cache.hold()?;
     let path = std::path::absolute(session.source.path());
     session.cache.remember_pipeline(&path.unwrap_or_else(|_| session.source.path().to_owned()))?;
 
-    let manner = manner(common, args, &session.backend);
     let mut executor =
         Local::new(this_program().map_err(Failure::stage)?, child_arguments(common, args));
     let interrupts = count_interrupts()?;
@@ -54,11 +56,7 @@ fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
     let cores = cores();
     Manner {
         jobs: common.jobs.unwrap_or(cores),
-        device_jobs: args.device_jobs.unwrap_or(if common.device.is_processor() {
-            cores
-        } else {
-            1
-        }),
+        device_jobs: args.device_jobs.unwrap_or_else(|| device_jobs(common.device)),
         cores,
         device: common.device.to_string(),
         backend: backend.to_owned(),

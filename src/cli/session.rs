@@ -6,7 +6,7 @@ use std::thread;
 use super::args::Common;
 use super::failure::Failure;
 use super::terminal;
-use crate::device;
+use crate::device::{self, DeviceName};
 use crate::engine::cache::{Cache, Check, Entry};
 use crate::engine::diagnostic::draw;
 use crate::engine::outside::Presence;
@@ -110,6 +110,11 @@ pub(super) fn open_cache(common: &Common) -> Result<Cache, Failure> {
 /// Returns the number of processor cores this process may use.
 pub(super) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns how many stages use a device side by side unless the user says otherwise.
+pub(super) fn device_jobs(device: DeviceName) -> usize {
+    if device.is_processor() { cores() } else { 1 }
 }
 
 fn last_pipeline(cache: &Cache) -> Result<PathBuf, Failure> {

@@ -11,6 +11,7 @@ mod arrays;
 mod celeba;
 mod dsprites;
 mod error;
+mod extent;
 mod file_set;
 mod files;
 mod folder;
@@ -41,6 +42,7 @@ pub use arrays::{
 pub use celeba::CelebA;
 pub use dsprites::{Dsprites, Rendering, Sampling};
 pub use error::DataError;
+pub use extent::Extent;
 pub use file_set::FileSet;
 pub use files::{DataFile, Files};
 pub use folder::ImageFolder;

@@ -258,10 +258,10 @@ pub(super) fn part(
 }
 
 /// 70/15/15: the paper's shares for its synthetic sets.
-const USUAL: [f64; 3] = [0.70, 0.15, 0.15];
+pub(super) const USUAL: [f64; 3] = [0.70, 0.15, 0.15];
 
 /// Rounds shares to counts so that neighboring parts meet without gap or overlap.
-fn counts_of(count: usize, shares: &[f64; 3]) -> [usize; 3] {
+pub(super) fn counts_of(count: usize, shares: &[f64; 3]) -> [usize; 3] {
     let mut counts = [0; 3];
     let (mut share, mut end) = (0.0, 0);
     for (part, own) in counts.iter_mut().zip(shares) {

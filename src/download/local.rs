@@ -48,6 +48,13 @@ pub(super) fn find(
     Ok(None)
 }
 
+/// Returns whether a file of one of the wanted names lies in the folders.
+pub(super) fn lies_in(folders: &[PathBuf], name: &FileName, watch: &Watch<'_>) -> bool {
+    let names = spellings(name);
+    let holds = |folder: PathBuf| names.iter().any(|name| folder.join(name).is_file());
+    folders.iter().any(|folder| below(folder, watch).is_ok_and(|all| all.into_iter().any(holds)))
+}
+
 /// Returns the names that the file may have: some distributions of idx files write the dot before
 /// `idx` as a dash, others do not; and any file may be packed.
 fn spellings(name: &FileName) -> Vec<String> {

@@ -156,6 +156,18 @@ pub fn is_right(file: &PinnedFile, path: &Path) -> bool {
         && verify::hash_of(path, watch).is_ok_and(|hash| hash == file.sha256)
 }
 
+/// Returns whether a file of the right name lies in these folders or at a `file:` mirror; its content
+/// is not looked at.
+pub fn is_near(file: &PinnedFile, folders: &[PathBuf]) -> bool {
+    let at_mirror = |mirror: &String| match Address::parse(mirror) {
+        Ok(Address::File(path)) => path.is_file(),
+        _ => false,
+    };
+    let mut silence = |_| {};
+    let watch = &mut Watch::new(&|| false, &mut silence, &|_| {});
+    file.mirrors.iter().any(at_mirror) || local::lies_in(folders, &file.name, watch)
+}
+
 /// Tells whether a mirror serves the file gzipped; a pinned archive is meant as it is.
 fn is_packed(file: &PinnedFile, mirror: &str) -> bool {
     !has_gzip_ending(file.name.as_str())

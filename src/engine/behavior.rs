@@ -108,6 +108,7 @@ fn a_job_of_another_version_is_refused() {
         device: "cpu".into(),
         supply: Supply::default(),
         reuse: Reuse::Allowed,
+        work: None,
     };
     let conditions = Conditions {
         threads: 1,

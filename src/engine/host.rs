@@ -7,6 +7,11 @@ pub(super) fn processor() -> String {
     fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| model_name(&text)).unwrap_or_default()
 }
 
+/// Returns the name of the machine.
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Returns how many processor cores this process may use.
 pub(super) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)

@@ -70,6 +70,9 @@ pub struct Job {
     pub supply: Supply,
     /// What of earlier runs may be used.
     pub reuse: Reuse,
+    /// The stage's counted work, for the run record.
+    #[serde(default)]
+    pub work: Option<f64>,
 }
 
 /// How a stage may come by files that it knows by their hash; never part of a key.
@@ -242,13 +245,14 @@ impl Job {
             stage: self.stage.clone(),
             seconds: began.elapsed().as_secs_f64(),
             finished: clock::now(),
-            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            host: host::name(),
             processor: host::processor(),
             cores: host::cores(),
             device: self.device.clone(),
             threads,
             peak_memory: peak_memory("self"),
             measured: context.measured,
+            work: self.work,
         };
         let kinds: Vec<Vec<_>> = stage
             .as_stage()

@@ -3,12 +3,14 @@
 //! A stage's key is worked out when its inputs are there, so an input that came out unchanged
 //! stops the rerun of everything behind it. Stages of one trajectory run one after the other.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::assess::{self, damaged_note};
 use super::cache::{Cache, CacheError, Entry, Lookup, PastRun, Reuse};
+use super::cost::{self, Work};
 use super::digest::{StageKey, TrajectoryKey};
 use super::events::{Event, Outcome};
 use super::executor::{Executor, Order, Update, Urgency};
@@ -37,6 +39,8 @@ pub struct Scheduler<'a, S> {
     manner: &'a Manner,
     selection: &'a Selection,
     states: Vec<State>,
+    /// Counted when the first stage starts: a run that has nothing to do counts nothing.
+    works: OnceCell<Vec<Option<Work>>>,
     /// Failed tries of stages that may try again, with the last message.
     tries: BTreeMap<StageIndex, (u32, String)>,
     draining: bool,
@@ -60,6 +64,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             manner,
             selection,
             states: plan.stages().iter().map(|_| State::Open).collect(),
+            works: OnceCell::new(),
             tries: BTreeMap::new(),
             draining: false,
             run_id: run_id(),
@@ -281,6 +286,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             device: self.manner.device.clone(),
             supply: self.supply(),
             reuse: self.reuse(stage),
+            work: self.work(stage),
         };
         self.states[stage] = State::Running { key, trajectory, since: Instant::now(), needs };
         self.report.keys.insert(planned.name.clone(), key);
@@ -293,6 +299,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             threads,
             timeout: planned.limits.timeout.map(Duration::from_secs).or(self.manner.timeout),
         });
+    }
+
+    fn work(&self, stage: StageIndex) -> Option<f64> {
+        self.works.get_or_init(|| cost::works(self.plan))[stage].map(|work| work.0)
     }
 
     fn reuse(&self, stage: StageIndex) -> Reuse {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::artifact::{Artifact, ArtifactKind};
 use super::context::{RunContext, StageError};
+use super::cost::{Outlook, Work};
 
 /// Axis names with the labels that a stage stands for.
 pub type Labels = BTreeMap<String, String>;
@@ -233,6 +234,19 @@ pub trait Stage {
     /// Returns how many entries each row of the stage's artifact has, where its readers need to know
     /// beforehand.
     fn row_length(&self) -> Option<usize> {
+        None
+    }
+
+    /// Returns what is known of the artifact before it is made. `inputs` has what is known of the
+    /// artifacts behind each input.
+    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
+        let _ = inputs;
+        Outlook::default()
+    }
+
+    /// Returns how much work the stage is, where that can be counted beforehand.
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        let _ = inputs;
         None
     }
 

@@ -189,6 +189,7 @@ fn job(lab: &ToyLab, stage: &str) -> Job {
         device: "cpu".into(),
         supply: Supply::default(),
         reuse: Reuse::Allowed,
+        work: None,
     }
 }
 

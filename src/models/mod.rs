@@ -8,6 +8,7 @@ mod ae;
 mod ard_vae;
 mod convolutions;
 mod decoder;
+mod effort;
 mod encoder;
 pub mod gamma;
 mod gaussian;
@@ -39,6 +40,7 @@ use thiserror::Error;
 
 pub use self::ae::{Ae, AeSpec};
 pub use self::ard_vae::{ArdVae, ArdVaeSpec};
+pub use self::effort::Effort;
 pub(crate) use self::encoder::Encoder;
 pub use self::gamma::{GammaSpec, Interval};
 pub use self::hae::{Hae, HaeSpec};

@@ -32,9 +32,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::command::AnyFiles;
+use super::outlooks;
 use super::samples::{Sort, making_problems, store};
 use crate::data::{Choice, DatasetSpec, Division, Files, Recipe, Split, Step};
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::Outlook;
 use crate::engine::digest::files_in;
 use crate::engine::stage::{Externals, Input, Kind, Problem, Producer, Stage, StageRef};
 
@@ -65,6 +67,17 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    fn recipe(&self) -> Recipe<'_> {
+        Recipe {
+            select: &self.select,
+            split: self.split,
+            division: self.division.as_ref(),
+            steps: &self.steps,
+            broken: self.source.broken(),
+            like: None,
+        }
+    }
+
     fn files(&self, context: &RunContext) -> Result<Files, StageError> {
         if let Some(stage) = &self.files {
             return Ok(Files::new(context.files_of(stage)?.files().clone()));
@@ -150,16 +163,13 @@ impl Stage for Dataset {
         found
     }
 
+    fn outlook(&self, _inputs: &[Vec<Outlook>]) -> Outlook {
+        let extent = self.source.extent().map(|extent| extent.after(&self.recipe()));
+        extent.map_or_else(Outlook::default, |extent| outlooks::of_extent(&extent))
+    }
+
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let samples = self.source.open(&self.files(context)?)?;
-        let recipe = Recipe {
-            select: &self.select,
-            split: self.split,
-            division: self.division.as_ref(),
-            steps: &self.steps,
-            broken: self.source.broken(),
-            like: None,
-        };
-        store(context, samples, &recipe)
+        store(context, samples, &self.recipe())
     }
 }

@@ -16,7 +16,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
@@ -70,10 +70,10 @@ impl Stage for Download {
         let total = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes));
         let mut before = 0;
         // What is here stays when a later file fails or the run is stopped.
-        let kept = context.state_folder().join("files");
-        fs::create_dir_all(&kept)?;
+        let state = context.state_folder().to_owned();
+        fs::create_dir_all(state.join(KEPT))?;
         for file in &files {
-            let to = kept.join(file.name.as_str());
+            let to = kept_file(&state, file);
             if !is_right(file, &to) {
                 discard(&to)?;
                 fetch(context, file, &to, before, total)?;
@@ -81,13 +81,21 @@ impl Stage for Download {
             before = before.saturating_add(file.bytes);
         }
         for file in &files {
-            let from = kept.join(file.name.as_str());
+            let from = kept_file(&state, file);
             let digest = ContentDigest::of_file(&from)?;
             link(&from, &context.writer().path(file.name.as_str())?)?;
             context.aliases().add(&file.sha256.to_string(), &digest)?;
         }
         Ok(())
     }
+}
+
+/// The folder for whole files in the state of the stage.
+const KEPT: &str = "files";
+
+/// Returns where a file lies in the state of the stage that fetches it.
+pub(super) fn kept_file(state: &Path, file: &PinnedFile) -> PathBuf {
+    state.join(KEPT).join(file.name.as_str())
 }
 
 /// Gives a file a second name; file systems without such names get a copy, whole or not at all.

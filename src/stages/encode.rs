@@ -7,7 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnySamples;
+use super::outlooks;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
 use crate::training::TrainedModel;
 
@@ -36,6 +38,16 @@ impl Stage for Encode {
 
     fn needs(&self) -> Needs {
         Needs::Device
+    }
+
+    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
+        let shape = outlooks::of_input(inputs, 0).map(|model| model.shape.clone());
+        let rows = outlooks::of_input(inputs, 1).and_then(|samples| samples.rows);
+        Outlook { rows, shape: shape.unwrap_or_default(), ..Outlook::default() }
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        outlooks::application(outlooks::of_input(inputs, 0), outlooks::of_input(inputs, 1))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

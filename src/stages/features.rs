@@ -27,10 +27,12 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, CLASSIFIER_WEIGHTS};
 use super::command::AnyFiles;
+use super::outlooks;
 use crate::classification::ImageClassifier;
 use crate::data::{Files, Images, SampleSet};
 use crate::device;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::digest::ContentDigest;
 use crate::engine::events::Progress;
 use crate::engine::stage::{Externals, Input, Kind, Needs, Problem, Producer, Stage, StageRef};
@@ -152,6 +154,29 @@ impl Stage for Features {
         match &self.network {
             FeatureNetwork::Inception(inception) => inception.problems(),
             FeatureNetwork::Classifier(_) | FeatureNetwork::Pixels => Vec::new(),
+        }
+    }
+
+    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
+        let images = outlooks::of_input(inputs, 0).cloned().unwrap_or_default();
+        let shape = match &self.network {
+            FeatureNetwork::Inception(_) => vec![2048],
+            FeatureNetwork::Classifier(_) => {
+                outlooks::of_input(inputs, 1).map(|made| made.shape.clone()).unwrap_or_default()
+            }
+            FeatureNetwork::Pixels => images.width().into_iter().collect(),
+        };
+        Outlook { shape, ..images }
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        let images = outlooks::of_input(inputs, 0);
+        match &self.network {
+            FeatureNetwork::Inception(_) => Some(outlooks::INCEPTION.times(images?.rows? as f64)),
+            FeatureNetwork::Classifier(_) => {
+                outlooks::application(outlooks::of_input(inputs, 1), images)
+            }
+            FeatureNetwork::Pixels => None,
         }
     }
 

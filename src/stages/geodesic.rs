@@ -19,8 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainSamples;
 use super::counter;
+use super::outlooks;
 use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::digest::ContentDigest;
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::{Anchors, Distances, GeodesicSpec, PointSource, Rescale};
@@ -113,6 +115,11 @@ impl Stage for Geodesic {
             help: Some("use more anchors, or fewer `neighbors`".to_owned()),
         };
         self.anchors.iter().filter(too_few).map(problem).collect()
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        let anchors = self.anchors.as_ref().map(|anchors| anchors.count.get());
+        outlooks::shortest_ways(outlooks::of_input(inputs, 0), self.neighbors.get(), anchors)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

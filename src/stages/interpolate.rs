@@ -27,8 +27,10 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, images_kind};
+use super::outlooks;
 use crate::data::{Annotations, Factors, SampleSet};
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
 use crate::interpolation::{Between, Place, codes_at, first, highest};
 use crate::report::{RecordValue, Values};
@@ -132,6 +134,10 @@ impl Stage for Interpolate {
             }
         }
         problems
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        outlooks::application(outlooks::of_input(inputs, 0), outlooks::of_input(inputs, 1))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

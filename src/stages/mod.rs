@@ -5,6 +5,7 @@
 //! here: `mod`, variant, arm; a fourth puts its documentation into the program.
 
 mod artifacts;
+mod calibration;
 mod classify;
 mod command;
 mod dataset;
@@ -17,6 +18,7 @@ mod frechet;
 mod geodesic;
 mod interpolate;
 mod neighbors;
+mod outlooks;
 mod preprocess;
 mod records;
 mod relevance;
@@ -25,6 +27,7 @@ mod samples;
 mod score;
 mod stopwatch;
 mod strips;
+mod supplies;
 mod table;
 mod train;
 mod train_classifier;
@@ -36,6 +39,7 @@ use crate::engine::events::Progress;
 use crate::engine::stage::{Stage, StageSet};
 
 pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
+pub use calibration::{measure, rough_rate};
 pub use classify::Classify;
 pub use command::{AnyFiles, Command};
 pub use dataset::Dataset;
@@ -52,6 +56,7 @@ pub use preprocess::Preprocess;
 pub use relevance::Relevance;
 pub use runtime::Runtime;
 pub use score::{MetricSpec, Score};
+pub use supplies::{MissingFile, missing_files};
 pub use table::Table;
 pub use train::Train;
 pub use train_classifier::TrainClassifier;

@@ -16,7 +16,9 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::counter;
+use super::outlooks;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry;
 use crate::numerics::{Points, Seed};
@@ -73,6 +75,11 @@ impl Stage for Neighbors {
             )],
             _ => Vec::new(),
         }
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        let queries = self.queries.map(NonZeroUsize::get);
+        outlooks::neighbor_search(outlooks::of_input(inputs, 0), queries)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

@@ -18,9 +18,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, open_samples};
+use super::outlooks;
 use super::samples::{Sort, making_problems, store};
 use crate::data::{BrokenPolicy, Choice, Division, Recipe, Split, Step};
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::Outlook;
 use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
 use crate::numerics::Points;
 
@@ -45,6 +47,19 @@ pub struct Preprocess {
     /// The data that a scale is measured on; the chosen samples themselves if left out.
     #[serde(default)]
     pub like: Option<StageRef<Points>>,
+}
+
+impl Preprocess {
+    fn recipe<'a>(&'a self, like: Option<&'a Points>) -> Recipe<'a> {
+        Recipe {
+            select: &self.select,
+            split: self.split,
+            division: self.division.as_ref(),
+            steps: &self.steps,
+            broken: BrokenPolicy::Fail,
+            like,
+        }
+    }
 }
 
 impl Stage for Preprocess {
@@ -101,17 +116,14 @@ impl Stage for Preprocess {
         found
     }
 
+    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
+        let samples = outlooks::of_input(inputs, 0).cloned().unwrap_or_default();
+        outlooks::prepared(&samples, &self.recipe(None))
+    }
+
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let samples = open_samples(context.files_of(&self.data)?)?;
         let like = self.like.as_ref().map(|like| context.load(like)).transpose()?;
-        let recipe = Recipe {
-            select: &self.select,
-            split: self.split,
-            division: self.division.as_ref(),
-            steps: &self.steps,
-            broken: BrokenPolicy::Fail,
-            like: like.as_ref(),
-        };
-        store(context, samples, &recipe)
+        store(context, samples, &self.recipe(like.as_ref()))
     }
 }

@@ -20,10 +20,12 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnySamples;
+use super::outlooks;
 use crate::dimension::{
     Basis, JacobianWeights, RelevanceForm, RelevanceScores, count_name, turned,
 };
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
 use crate::numerics::units::Fraction;
 use crate::numerics::{Points, Seed};
@@ -99,6 +101,15 @@ impl Stage for Relevance {
         let counts = self.also.iter().map(|&threshold| count_name(threshold));
         let numbers = ["dimension", "share"].map(str::to_owned);
         Some(numbers.into_iter().chain(lists).chain(counts).collect())
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        let (model, samples) = (outlooks::of_input(inputs, 0)?, outlooks::of_input(inputs, 1)?);
+        let coded = samples.rows?.min(self.codes.max(self.images).get());
+        // The decoder is differentiated along each coordinate.
+        let derivatives = self.images.get() * model.width()?;
+        let work = model.application.times((coded + derivatives) as f64);
+        (work.0 > 0.0).then_some(work)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

@@ -21,8 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnySamples;
 use super::geodesic::check_samples;
+use super::outlooks;
 use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
 use crate::geometry::{Distances, euclidean};
 use crate::models::Reconstruction;
@@ -142,6 +144,10 @@ impl Stage for Score {
 
     fn values(&self) -> Option<Vec<String>> {
         self.metric.values().map(|names| names.iter().map(|&name| name.to_owned()).collect())
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        outlooks::application(outlooks::of_input(inputs, 0), outlooks::of_input(inputs, 1))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

@@ -29,8 +29,10 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, TrainSamples};
 use super::geodesic::check_samples;
+use super::outlooks;
 use super::stopwatch::Stopwatch;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::events::Progress;
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
 use crate::geometry::Distances;
@@ -128,6 +130,14 @@ impl Stage for Train {
             });
         }
         problems
+    }
+
+    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
+        outlooks::of_model(&self.model, outlooks::of_input(inputs, 0))
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        outlooks::training(self, inputs)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

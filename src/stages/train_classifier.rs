@@ -18,9 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, TrainImages};
 use super::classify::observer;
+use super::outlooks;
 use crate::classification::{self, ClassSpec, ImageClassifierSpec, Teaching};
 use crate::data::SampleSet;
 use crate::engine::context::{RunContext, StageError};
+use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
 use crate::models::NetworkSpec;
 use crate::numerics::Seed;
@@ -84,6 +86,14 @@ fn usual_weight_decay() -> NonNegativeF64 {
     NonNegativeF64::new(0.0).unwrap_or_else(|_| unreachable!("0 is not below 0"))
 }
 
+impl TrainClassifier {
+    /// Returns the operations that one image takes.
+    fn effort(&self, inputs: &[Vec<Outlook>]) -> Option<f64> {
+        let form = outlooks::form(outlooks::of_input(inputs, 0)?)?;
+        Some(self.network.effort(form, self.features.get()).ok()?.encode)
+    }
+}
+
 impl Stage for TrainClassifier {
     fn kind(&self) -> Kind {
         Kind { name: "TrainClassifier", version: 1 }
@@ -100,6 +110,17 @@ impl Stage for TrainClassifier {
 
     fn needs(&self) -> Needs {
         Needs::Device
+    }
+
+    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
+        let application = self.effort(inputs).map_or(Work::default(), Work);
+        Outlook { rows: None, shape: vec![self.features.get()], application }
+    }
+
+    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+        const FORWARD_AND_BACK: f64 = 3.0;
+        let images = outlooks::of_input(inputs, 0)?.rows? * self.epochs.get();
+        Some(Work(FORWARD_AND_BACK * self.effort(inputs)? * images as f64))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

@@ -29,6 +29,11 @@ impl Aliases {
         (ContentDigest::of_file(&path).ok()? == digest).then_some(path)
     }
 
+    /// Returns whether there is a file behind a name, without reading it.
+    pub fn leads_somewhere(&self, name: &str) -> bool {
+        self.look_up(name).is_some_and(|(path, _)| path.is_file())
+    }
+
     fn look_up(&self, name: &str) -> Option<(PathBuf, ContentDigest)> {
         let text = fs::read_to_string(self.folder.join(plain_path(name).ok()?)).ok()?;
         let digest = text.trim().parse().ok()?;

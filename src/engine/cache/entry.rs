@@ -39,6 +39,9 @@ pub struct RunRecord {
     /// Numbers that the stage measured of this run, such as the seconds of each epoch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<String, Vec<f64>>,
+    /// The stage's work as it was counted beforehand, see [`crate::engine::cost::Work`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<f64>,
 }
 
 /// A cached result: what was asked, what came out, how it was made.

@@ -8,6 +8,7 @@
 //!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
 //!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
+//!   rates.json          how fast devices were measured to be, for predictions
 //! ```
 //!
 //! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
@@ -246,6 +247,16 @@ impl Cache {
     /// Returns how earlier runs of a kind went.
     pub fn history(&self, kind: &str) -> Result<History, CacheError> {
         Ok(self.index.history(kind)?)
+    }
+
+    /// Returns the latest results of a kind, `most` of them.
+    pub fn recent(&self, kind: &str, most: usize) -> Result<Vec<Entry>, CacheError> {
+        Ok(self.index.recent(kind, most)?)
+    }
+
+    /// Returns where a stage without a trajectory keeps its state until it ends.
+    pub fn state_folder(&self, key: &StageKey) -> PathBuf {
+        self.root.join("work").join(key.to_string()).join("state")
     }
 
     /// Notes that a pipeline file was run on this cache.
