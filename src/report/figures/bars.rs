@@ -117,12 +117,12 @@ impl BarsSpec {
             None => vec![None],
         };
         let row = |label: &str| {
-            let bar = |group: &Option<&str>| {
+            let bar = |group: Option<&str>| {
                 let labels: Vec<String> =
-                    std::iter::once(label).chain(*group).map(str::to_owned).collect();
+                    std::iter::once(label).chain(group).map(str::to_owned).collect();
                 found.get(&labels).cloned()
             };
-            BarRow { title: self.shown(label), bars: groups.iter().map(bar).collect() }
+            BarRow { title: self.shown(label), bars: groups.iter().copied().map(bar).collect() }
         };
         Ok(Bars {
             caption: self.caption.clone(),

@@ -128,7 +128,7 @@ mod tests {
         let spec: CodeScatterSpec = ron::from_str(&text).unwrap();
         code_scatter(&spec, &families(), samples).map_err(|error| match error {
             StageError::Failed(error) => error.to_string(),
-            _ => panic!("stopped"),
+            StageError::Stopped => panic!("stopped"),
         })
     }
 
