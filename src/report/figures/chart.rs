@@ -228,7 +228,10 @@ impl Panel {
         for (place, label) in self.across.ticks(frame.width, typeface) {
             let (x, bottom) = frame.at(place, 0.0);
             scene.post(x, (bottom, bottom + 4.0), 1.0, GRAY);
-            scene.text(&label, (x, bottom + 17.0), LABEL_SIZE, Align::Middle, BLACK);
+            // A label at the very end of the axis has only the margin to reach into.
+            let half = typeface.width(&label, LABEL_SIZE) / 2.0;
+            let middle = x.min(frame.right() + MARGIN - 1.0 - half);
+            scene.text(&label, (middle, bottom + 17.0), LABEL_SIZE, Align::Middle, BLACK);
         }
         let title = typeface.fitted(title, AXIS_TITLE_SIZE, frame.width);
         let at = (frame.left + frame.width / 2.0, frame.bottom() + 35.0);
