@@ -1,4 +1,4 @@
-//! Codes between codes: mid-points of random pairs, and paths with both ends.
+//! Codes between codes: mid-points of random pairs, paths with both ends, and traversals.
 //!
 //! What: straight lines between the codes of two samples. Only some coordinates may vary; the others
 //! then have their mean over all samples.
@@ -7,12 +7,16 @@
 //! reading of the paper's "using only the top-k latent coordinates".
 //! Checked against: hand-computed codes (tests below).
 
+mod traversal;
+
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::numerics::{Points, Seed, rng};
+
+pub use traversal::{Around, Detour, Traversal};
 
 /// Says why there are no codes between codes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,7 +54,7 @@ pub enum InterpolationError {
 }
 
 /// Where the codes lie.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Between {
     /// In the middle between the two codes of random pairs.
@@ -76,6 +80,15 @@ pub enum Between {
         /// Images on each path, both ends included.
         images: NonZeroUsize,
     },
+    /// At the codes of random samples themselves, each at most once.
+    Samples {
+        /// How many samples, if there are so many.
+        count: NonZeroUsize,
+        /// Source of the samples.
+        seed: Seed,
+    },
+    /// Around one code, one coordinate at a time.
+    Traversal(Traversal),
 }
 
 /// A code between two codes.
@@ -92,7 +105,7 @@ pub struct Place {
 }
 
 impl Between {
-    /// Returns all places, path by path.
+    /// Returns all places, path by path; a traversal lies between no two samples and has none.
     pub fn places(&self, samples: usize) -> Result<Vec<Place>, InterpolationError> {
         match self {
             Self::Midpoints { count, seed } => {
@@ -110,6 +123,13 @@ impl Between {
                     None => Ok(on_paths(pairs, &shares(*images))),
                 }
             }
+            Self::Samples { count, seed } => {
+                let mut rows = rng::permutation(samples, &mut seed.stream("samples"));
+                rows.truncate(count.get());
+                let pairs: Vec<(usize, usize)> = rows.into_iter().map(|row| (row, row)).collect();
+                Ok(on_paths(&pairs, &[0.0]))
+            }
+            Self::Traversal(_) => Ok(Vec::new()),
         }
     }
 }
@@ -225,6 +245,16 @@ mod tests {
         }
         assert_eq!(drawn, places(0));
         assert_ne!(drawn, places(1));
+    }
+
+    #[test]
+    fn samples_are_drawn_once_each_and_keep_their_own_codes() {
+        let places = between("Samples(count: 9, seed: 1)").places(3).unwrap();
+        let mut rows: Vec<usize> = places.iter().map(|place| place.to).collect();
+        let expected: Vec<f32> = rows.iter().flat_map(|&row| codes().row(row).to_vec()).collect();
+        assert_eq!(codes_at(&places, &codes(), &[0, 1]).values(), expected);
+        rows.sort_unstable();
+        assert_eq!(rows, [0, 1, 2]);
     }
 
     #[test]

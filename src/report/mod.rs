@@ -32,12 +32,22 @@ mod view;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
+pub use figures::bars::{Bar, BarRow, Bars, BarsSpec};
+pub use figures::code_scatter::{CodePoint, CodeScatter, CodeScatterSpec, Coloring, ScatterPanel};
 pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};
+pub use figures::coordinate_course::{CoordinateCourse, CoordinateCourseSpec};
+pub use figures::distance_scatter::{
+    DistancePanel, DistanceScatter, DistanceScatterSpec, LatentUnit,
+};
+pub use figures::image_rows::{ImageRow, ImageRows, ImageRowsSpec, RowBlock, Sides};
 pub use figures::interpolation::{Block, Interpolation, InterpolationSpec, Pixels, Strip};
 pub use figures::learning_curves::{
     Course, Curve, CurvePanel, CurvePoint, LearningCurves, LearningCurvesSpec,
 };
 pub use figures::needed::Needed;
+pub use figures::variance_curves::{
+    Show, VarianceCurve, VarianceCurves, VarianceCurvesSpec, VariancePanel,
+};
 pub use figures::variance_spectrum::{
     Coordinate, Scatter, Series, VarianceSpectrum, VarianceSpectrumSpec,
 };

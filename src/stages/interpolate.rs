@@ -14,12 +14,22 @@
 //! "paths-{model}": Interpolate(
 //!     model: "train-{model}", data: "test-images",
 //!     between: Paths(pairs: 5, images: 10, seed: 0),    // or Rows(pairs: [(0, 7)], images: 10)
+//! ),
+//! "decoded-{model}": Interpolate(
+//!     model: "train-{model}", data: "test-images",
+//!     between: Samples(count: 10, seed: 0),             // the codes themselves: reconstructions
+//! ),
+//! "traversals-{model}": Interpolate(
+//!     model: "train-{model}", data: "test-images",
+//!     between: Traversal(images: 9, range: 2.0, around: Mean),   // or Row(7); one at a time
+//!     coordinates: First(8),
 //! )
 //! ```
 //!
 //! What it leaves are images of no split, as bytes (rounded, cut off at black and white), which every
 //! stage takes that takes images. Their factors are `path`, `from`, `to` (rows of `data`) and `share`
-//! (how far on the way, from 0 to 1); paths have both ends. Vectors have no images to be decoded to:
+//! (how far on the way, from 0 to 1); paths have both ends. Those of a traversal are `path`,
+//! `coordinate` (from 1) and `deviations` (how far, in standard deviations). Vectors have no images to be decoded to:
 //! `data` takes images only.
 
 use std::num::NonZeroUsize;
@@ -32,12 +42,15 @@ use crate::data::{Annotations, Factors, SampleSet};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::cost::{Outlook, Work};
 use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
-use crate::interpolation::{Between, Place, codes_at, first, highest};
+use crate::interpolation::{Between, Detour, Place, codes_at, first, highest};
 use crate::report::{RecordValue, Values};
 use crate::training::TrainedModel;
 
 /// Names of the factors of interpolated images.
 pub(super) const PATH_FACTORS: [&str; 4] = ["path", "from", "to", "share"];
+
+/// Names of the factors of images on a traversal.
+pub(super) const TRAVERSAL_FACTORS: [&str; 3] = ["path", "coordinate", "deviations"];
 
 /// The list in a record that coordinates are chosen by.
 const SCORES: &str = "scores";
@@ -146,16 +159,20 @@ impl Stage for Interpolate {
         let device = context.device().parse()?;
         let codes = model.encode(&samples, device)?;
         let varying = self.coordinates.varying(context, codes.width())?;
-        let places = self.between.places(codes.rows())?;
+        let (rows, width) = (codes.rows(), codes.width());
+        let (codes, factors) = if let Between::Traversal(traversal) = &self.between {
+            let detours = traversal.detours(&varying);
+            (traversal.codes(&detours, &codes)?, traversal_factors(&detours))
+        } else {
+            let places = self.between.places(rows)?;
+            (codes_at(&places, &codes, &varying), factors(&places))
+        };
         context.log(&format!(
-            "{} codes between those of {} samples; {} of {} coordinates vary",
-            places.len(),
+            "{} codes between those of {rows} samples; {} of {width} coordinates vary",
             codes.rows(),
             varying.len(),
-            codes.width()
         ));
-        let known = Annotations { factors: factors(&places), classes: None };
-        let codes = codes_at(&places, &codes, &varying);
+        let known = Annotations { factors, classes: None };
         context.store(&AnyImages(model.decode_images(&codes, known, device)?))
     }
 }
@@ -168,6 +185,18 @@ fn factors(places: &[Place]) -> Factors {
         names: PATH_FACTORS.map(str::to_owned).into(),
         values: places.iter().flat_map(row).collect(),
     }
+}
+
+/// Returns what is known of images on a traversal; each coordinate is a path.
+fn traversal_factors(detours: &[Detour]) -> Factors {
+    let mut values = Vec::with_capacity(detours.len() * TRAVERSAL_FACTORS.len());
+    let paths = detours.chunk_by(|one, next| one.coordinate == next.coordinate);
+    for (path, detours) in paths.enumerate() {
+        for Detour { coordinate, deviations } in detours {
+            values.extend([path as f32, (coordinate + 1) as f32, *deviations as f32]);
+        }
+    }
+    Factors { names: TRAVERSAL_FACTORS.map(str::to_owned).into(), values }
 }
 
 #[cfg(test)]
@@ -211,5 +240,9 @@ mod tests {
         let factors = factors(&places);
         assert_eq!(factors.names, ["path", "from", "to", "share"]);
         assert_eq!(factors.row(0), [2.0, 5.0, 9.0, 0.25]);
+        let detour = |coordinate, deviations| Detour { coordinate, deviations };
+        let factors = traversal_factors(&[detour(3, -2.0), detour(3, 2.0), detour(0, -2.0)]);
+        assert_eq!(factors.names, ["path", "coordinate", "deviations"]);
+        assert_eq!(factors.values, [0.0, 4.0, -2.0, 0.0, 4.0, 2.0, 1.0, 1.0, -2.0]);
     }
 }

@@ -26,7 +26,6 @@ mod runtime;
 mod samples;
 mod score;
 mod stopwatch;
-mod strips;
 mod supplies;
 mod table;
 mod train;
@@ -113,7 +112,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("Encode", include_str!("encode.rs")),
     ("Estimate", include_str!("estimate.rs")),
     ("Features", include_str!("features.rs")),
-    ("Figure", include_str!("figure.rs")),
+    ("Figure", include_str!("figure/mod.rs")),
     ("Frechet", include_str!("frechet.rs")),
     ("Geodesic", include_str!("geodesic.rs")),
     ("Interpolate", include_str!("interpolate.rs")),
@@ -165,6 +164,7 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../geometry/anchors.rs"),
     include_str!("../geometry/geodesic.rs"),
     include_str!("../interpolation/mod.rs"),
+    include_str!("../interpolation/traversal.rs"),
     include_str!("../metrics/kid.rs"),
     include_str!("../models/ae.rs"),
     include_str!("../models/ard_vae.rs"),
@@ -183,10 +183,16 @@ pub const SETTINGS: &[&str] = &[
     include_str!("../quality/factors.rs"),
     include_str!("../quality/isometry.rs"),
     include_str!("../quality/smoothness.rs"),
+    include_str!("../report/figures/bars.rs"),
+    include_str!("../report/figures/code_scatter.rs"),
     include_str!("../report/figures/contact_sheet.rs"),
+    include_str!("../report/figures/coordinate_course.rs"),
+    include_str!("../report/figures/distance_scatter.rs"),
+    include_str!("../report/figures/image_rows.rs"),
     include_str!("../report/figures/interpolation.rs"),
     include_str!("../report/figures/learning_curves.rs"),
     include_str!("../report/figures/mod.rs"),
+    include_str!("../report/figures/variance_curves.rs"),
     include_str!("../report/figures/variance_spectrum.rs"),
     include_str!("../report/table.rs"),
     include_str!("../training/adam.rs"),

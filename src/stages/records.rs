@@ -39,6 +39,8 @@ pub(super) enum Reported {
     Models,
     /// Interpolated images.
     Paths,
+    /// Codes of samples.
+    Codes,
 }
 
 impl Reported {
@@ -48,6 +50,7 @@ impl Reported {
             Self::Records => "records",
             Self::Models => "models",
             Self::Paths => "paths",
+            Self::Codes => "codes",
         }
     }
 }

@@ -144,7 +144,7 @@ impl LearningCurves {
 impl LearningCurvesSpec {
     /// Computes means and bands for each column and series.
     pub fn build(&self, courses: &[Course]) -> Result<LearningCurves, FigureError> {
-        self.check(courses)?;
+        self.check(courses, &["series", "over"])?;
         let mut labels: Vec<&String> = Vec::new();
         for course in courses {
             let label = course.labels.get(&self.series);
@@ -172,7 +172,8 @@ impl LearningCurvesSpec {
         self.titles.get(name).map_or(name, String::as_str).to_owned()
     }
 
-    fn curve(&self, courses: &[Course], column: &str, label: &String) -> Curve {
+    /// Computes the means and bands of one column and series.
+    pub(super) fn curve(&self, courses: &[Course], column: &str, label: &String) -> Curve {
         let mut epochs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for course in courses.iter().filter(|run| run.labels.get(&self.series) == Some(label)) {
             for (epoch, value) in course.measured(column) {
@@ -191,8 +192,13 @@ impl LearningCurvesSpec {
         Curve { title: self.title(label), points }
     }
 
-    /// Checks that columns and axes are those of the trainings, and that no two are the same.
-    fn check(&self, courses: &[Course]) -> Result<(), FigureError> {
+    /// Checks that columns and axes are those of the trainings, and that no two are the same;
+    /// `places` are the settings that name the axis of labels and the axes of runs.
+    pub(super) fn check(
+        &self,
+        courses: &[Course],
+        places: &'static [&'static str; 2],
+    ) -> Result<(), FigureError> {
         if courses.is_empty() {
             return Err(FigureError::NoTrainings);
         }
@@ -204,8 +210,8 @@ impl LearningCurvesSpec {
             }
         }
         let known: BTreeSet<&String> = courses.iter().flat_map(|run| run.labels.keys()).collect();
-        let roles = [("series", std::slice::from_ref(&self.series)), ("over", &self.over[..])];
-        check_roles(&known, &roles, &["series", "over"])?;
+        let roles = [(places[0], std::slice::from_ref(&self.series)), (places[1], &self.over[..])];
+        check_roles(&known, &roles, places)?;
         for (index, course) in courses.iter().enumerate() {
             if !course.labels.contains_key(&self.series) {
                 let (field, axis) = (self.columns.join("`, `"), self.series.clone());

@@ -1,12 +1,29 @@
 //! Interpolated images as strips: one for each path, with the real images at its ends.
 
-use super::artifacts::AnyImages;
-use super::figure::tile_size;
-use super::interpolate::PATH_FACTORS;
-use crate::data::Images;
+use super::sheet::tile_size;
+use crate::data::{ImageShape, Images};
 use crate::engine::context::StageError;
 use crate::engine::stage::Labels;
 use crate::report::{Block, Interpolation, InterpolationSpec, Pixels, Strip};
+use crate::stages::artifacts::AnyImages;
+use crate::stages::interpolate::PATH_FACTORS;
+
+/// Returns the shape that all images have.
+pub(super) fn common_shape(
+    families: &[(Labels, AnyImages)],
+    others: Option<&Images>,
+) -> Result<ImageShape, StageError> {
+    let mut shapes = families.iter().map(|(_, images)| images.0.shape());
+    let Some(shape) = shapes.next() else {
+        return Err("there are no paths to show".into());
+    };
+    match shapes.chain(others.map(Images::shape)).find(|other| *other != shape) {
+        Some(other) => {
+            Err(format!("images of {other} can't stand beside images of {shape}").into())
+        }
+        None => Ok(shape),
+    }
+}
 
 /// Puts the paths of each model into strips, with the real images at their ends.
 pub(super) fn strips(
@@ -14,14 +31,7 @@ pub(super) fn strips(
     families: &[(Labels, AnyImages)],
     ends: Option<&Images>,
 ) -> Result<Interpolation, StageError> {
-    let Some((_, AnyImages(first))) = families.first() else {
-        return Err("there are no paths to show".into());
-    };
-    let shape = first.shape();
-    let shapes = families.iter().map(|(_, images)| images.0.shape());
-    if let Some(other) = shapes.chain(ends.map(Images::shape)).find(|other| *other != shape) {
-        return Err(format!("images of {other} can't stand beside images of {shape}").into());
-    }
+    let shape = common_shape(families, ends)?;
     let mut blocks = Vec::new();
     for (labels, AnyImages(images)) in families {
         let known = &images.annotations().factors;
@@ -35,7 +45,7 @@ pub(super) fn strips(
         let strips = strips.take(spec.strips.get()).map(strip).collect::<Result<_, _>>()?;
         blocks.push(Block { title: spec.title(labels), strips });
     }
-    Ok(spec.build(tile_size(first), blocks))
+    Ok(spec.build(tile_size(shape), blocks))
 }
 
 /// Returns one path; its first two factors after `path` are the rows of the images at its ends.
@@ -58,7 +68,7 @@ fn strip(images: &Images, rows: &[usize], ends: Option<&Images>) -> Result<Strip
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Annotations, Factors, ImageShape};
+    use crate::data::{Annotations, Factors};
 
     fn interpolated(rows: &[[f32; 4]]) -> Images {
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
