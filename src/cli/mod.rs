@@ -15,6 +15,7 @@ mod log;
 mod plan;
 mod progress;
 mod publish;
+mod report;
 mod run;
 mod session;
 mod settings;
@@ -80,6 +81,14 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Trace { table, row, column, file } => {
             trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
+        }
+        Command::Report { open, watch, check, file } => {
+            let file = given(file);
+            if check {
+                report::check(common, file.as_deref())
+            } else {
+                report::report(common, open, watch, file.as_deref()).map(done)
+            }
         }
         Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
         Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),

@@ -99,6 +99,15 @@ pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStag
         .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
 }
 
+/// Parses a pipeline file whose outside files need not be here, or draws its mistakes.
+pub(super) fn load_plan_without_files(
+    source: &Source,
+    common: &Common,
+) -> Result<Plan<AnyStage>, Failure> {
+    Plan::load_without_files(source, common.data.as_deref())
+        .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
+}
+
 /// Opens the cache folder.
 pub(super) fn open_cache(common: &Common) -> Result<Cache, Failure> {
     let check = if common.verify { Check::Everything } else { Check::Small };

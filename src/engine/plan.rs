@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diagnostic::Diagnostic;
-use super::resolve::Resolver;
+use super::resolve::{OutsideFiles, Resolver};
 use super::source::Source;
 use super::spec::{Limits, Spec};
 use super::stage::{Labels, Reference, StageSet};
@@ -32,6 +32,8 @@ pub struct ResolvedInput {
 pub struct PlannedStage<S> {
     /// Its name.
     pub name: String,
+    /// Its name as the file has it, such as `train-{seed}`.
+    pub template: String,
     /// The axis labels it stands for.
     pub labels: Labels,
     /// The typed stage.
@@ -71,11 +73,28 @@ impl<S: StageSet> Plan<S> {
     /// Outside files are looked for beside the pipeline file, then in the data folder: `data` if
     /// given, else the one that the pipeline names.
     pub fn load(source: &Source, data: Option<&Path>) -> Result<Self, Vec<Diagnostic>> {
+        Self::load_with(source, data, OutsideFiles::Needed)
+    }
+
+    /// Parses and checks a pipeline file; outside files that are not here are no mistake, and no
+    /// stage of the plan has them.
+    pub fn load_without_files(
+        source: &Source,
+        data: Option<&Path>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        Self::load_with(source, data, OutsideFiles::Optional)
+    }
+
+    fn load_with(
+        source: &Source,
+        data: Option<&Path>,
+        outside_files: OutsideFiles,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let (spec, mut mistakes) = Spec::parse(source)?;
         let stages = sweep::expand::<S>(source, &spec, &mut mistakes);
         let named = spec.data.as_ref().map(|folder| source.folder().join(folder));
         let data = data.map(Path::to_owned).or(named);
-        Resolver::new(source, &spec, data, mistakes).resolve(stages)
+        Resolver::new(source, &spec, data, outside_files, mistakes).resolve(stages)
     }
 }
 

@@ -12,10 +12,20 @@ use super::stage::{Input, Producer, Reference, StageSet};
 use super::sweep::ConcreteStage;
 use super::template::{Expanded, unknown_axis};
 
+/// Whether outside files must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutsideFiles {
+    /// One that is absent is a mistake.
+    Needed,
+    /// One that is absent is left out.
+    Optional,
+}
+
 pub(super) struct Resolver<'a> {
     source: &'a Source,
     spec: &'a Spec,
     data: Option<PathBuf>,
+    outside_files: OutsideFiles,
     mistakes: Vec<Diagnostic>,
 }
 
@@ -25,9 +35,10 @@ impl<'a> Resolver<'a> {
         source: &'a Source,
         spec: &'a Spec,
         data: Option<PathBuf>,
+        outside_files: OutsideFiles,
         mistakes: Vec<Diagnostic>,
     ) -> Self {
-        Self { source, spec, data, mistakes }
+        Self { source, spec, data, outside_files, mistakes }
     }
 
     /// Checks all stages; returns a plan or every mistake.
@@ -103,7 +114,7 @@ impl<'a> Resolver<'a> {
             self.mistakes.push(diagnostic);
         }
         for file in stage.stage.as_stage().externals().files {
-            if self.outside_file(&file).is_none() {
+            if self.outside_files == OutsideFiles::Needed && self.outside_file(&file).is_none() {
                 let at = text_place(stage, "files", &file);
                 self.mistakes.push(
                     Diagnostic::new(at, format!("there is no file or folder `{file}`"))
@@ -350,6 +361,7 @@ impl<'a> Resolver<'a> {
                 limits: self.spec.limits_of(&stage.name),
                 line: self.source.line(stage.at.start),
                 name: stage.name,
+                template: stage.template,
                 labels: stage.labels,
                 stage: stage.stage,
                 text: stage.text.text,

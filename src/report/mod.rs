@@ -9,12 +9,14 @@ mod axes;
 mod best;
 mod cell;
 pub mod csv;
+mod dossier;
 mod figures;
 mod frame;
 mod grid;
 mod join;
 pub mod latex;
 pub mod markdown;
+pub mod page;
 mod record;
 mod table;
 mod tabulate;
@@ -22,6 +24,10 @@ pub mod terminal;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
+pub use dossier::{
+    Attachment, Dossier, FigureFacts, Machine, Making, Note, StageFacts, Status, TableFacts,
+    Verdict, VerdictTone, Work,
+};
 pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};
 pub use figures::interpolation::{Block, Interpolation, InterpolationSpec, Pixels, Strip};
 pub use figures::learning_curves::{
