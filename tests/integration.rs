@@ -30,6 +30,8 @@ mod latex;
 mod outlook;
 /// Measures of a code, on a model for which they are known.
 mod quality;
+/// The report page, its manifest and their check.
+mod report;
 /// What reruns and what doesn't, through the real program.
 mod reruns;
 /// Scores of samples by their features.

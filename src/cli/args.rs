@@ -216,6 +216,20 @@ pub(super) enum Command {
         /// The report folder or CSV file now
         new: PathBuf,
     },
+    /// Write a pipeline's report page from what the cache holds, running nothing
+    Report {
+        /// Show it in a browser
+        #[arg(long)]
+        open: bool,
+        /// Keep it up to date while a run goes on, until Ctrl-C
+        #[arg(long)]
+        watch: bool,
+        /// Check instead, without a cache, that the report is of this program and pipeline file
+        #[arg(long, conflicts_with_all = ["open", "watch"])]
+        check: bool,
+        #[command(flatten)]
+        file: File,
+    },
     /// Look after the cache
     #[command(subcommand)]
     Cache(CacheCommand),

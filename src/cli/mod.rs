@@ -23,6 +23,7 @@ mod prediction;
 mod progress;
 mod publish;
 mod rates;
+mod report;
 mod run;
 mod session;
 mod settings;
@@ -95,6 +96,14 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             compare::compare(common, alpha, strict, given(file).as_deref())
         }
         Command::Diff { old, new } => diff::diff(common, &old, &new),
+        Command::Report { open, watch, check, file } => {
+            let file = given(file);
+            if check {
+                report::check(common, file.as_deref())
+            } else {
+                report::report(common, open, watch, file.as_deref()).map(done)
+            }
+        }
         Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
         Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
         Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),

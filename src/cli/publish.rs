@@ -40,20 +40,14 @@ pub(super) fn publish(
         }
         let reader = session.cache.reader(&entry.artifact);
         for (name, path) in reader.files() {
-            let extension = Path::new(name).extension().and_then(|text| text.to_str());
-            match extension {
-                Some("txt") => {
-                    let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
-                    published.tables.push(text.trim_end().to_owned() + "\n");
+            if name.ends_with(".txt") {
+                let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
+                published.tables.push(text.trim_end().to_owned() + "\n");
+            } else if let Some(file) = name_in_folder(&planned.name, name) {
+                let target = published.folder.join(&file);
+                if update(path, &target).map_err(|cause| at(&target, &cause))? {
+                    published.written.push(file);
                 }
-                Some(extension) if FORMATS.contains(&extension) => {
-                    let file = format!("{}.{extension}", planned.name);
-                    let target = published.folder.join(&file);
-                    if update(path, &target).map_err(|cause| at(&target, &cause))? {
-                        published.written.push(file);
-                    }
-                }
-                _ => {}
             }
         }
     }
@@ -68,13 +62,24 @@ pub(super) fn publish(
     Ok(published)
 }
 
-fn at(path: &Path, cause: &io::Error) -> Failure {
+/// Returns how a file of a stage is called in the reports folder, if it belongs there.
+pub(super) fn name_in_folder(stage: &str, file: &str) -> Option<String> {
+    let extension = Path::new(file).extension().and_then(|text| text.to_str())?;
+    FORMATS.contains(&extension).then(|| format!("{stage}.{extension}"))
+}
+
+/// Says at which file writing failed.
+pub(super) fn at(path: &Path, cause: &io::Error) -> Failure {
     Failure::stage(format!("{}: {cause}", path.display()))
 }
 
 /// Copies a file unless the target has the same bytes; returns whether it did.
 fn update(from: &Path, to: &Path) -> io::Result<bool> {
-    let bytes = fs::read(from)?;
+    replace(&fs::read(from)?, to)
+}
+
+/// Writes a file unless it has these bytes; returns whether it did.
+pub(super) fn replace(bytes: &[u8], to: &Path) -> io::Result<bool> {
     if fs::read(to).is_ok_and(|present| present == bytes) {
         return Ok(false);
     }

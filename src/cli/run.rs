@@ -16,7 +16,8 @@ use super::args::{Common, OnError, RunArgs};
 use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
 use super::outlook;
 use super::progress::Display;
-use super::publish;
+use super::publish::{self, Published};
+use super::report;
 use super::session::{Session, cores, device_jobs};
 use super::terminal::{self, Tone, paint};
 use crate::device::{self, DeviceName};
@@ -47,9 +48,20 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> 
     let mut report = scheduler.run(&mut executor, &|| interrupts.load(Ordering::Relaxed))?;
     report.seconds = began.elapsed().as_secs_f64();
     display.finish();
-    let published = publish::publish(&session, &report, &common.reports);
+    let published = publish_all(&session, &report, &common.reports);
     summarize(common, args, &session, &report, published.as_ref().ok());
     published.map(|_| ExitCode::from(code(&report)))
+}
+
+/// Brings tables, figures and the page that shows them up to date.
+fn publish_all(session: &Session, run: &RunReport, root: &Path) -> Result<Published, Failure> {
+    let mut published = publish::publish(session, run, root)?;
+    // A run that has nothing to do doesn't even look at what the page would tell.
+    let idle = run.executed.is_empty() && run.failed.is_empty() && published.written.is_empty();
+    if !idle || !report::is_there(&published.folder) {
+        published.written.extend(report::write(session, &published.folder, None)?);
+    }
+    Ok(published)
 }
 
 fn manner(common: &Common, args: &RunArgs, backend: &str) -> Manner {
@@ -117,7 +129,7 @@ fn summarize(
     args: &RunArgs,
     session: &Session,
     report: &RunReport,
-    published: Option<&publish::Published>,
+    published: Option<&Published>,
 ) {
     if common.json {
         terminal::json(&Event::Summary {
@@ -223,7 +235,7 @@ fn retry_command(common: &Common, file: &Path, stage: &str) -> String {
 }
 
 /// Returns the last lines of a file.
-fn tail(path: &Path, lines: usize) -> Vec<String> {
+pub(super) fn tail(path: &Path, lines: usize) -> Vec<String> {
     const READ: u64 = 16 << 10;
     let mut text = Vec::new();
     let read = fs::File::open(path).and_then(|mut file| {

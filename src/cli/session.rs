@@ -1,5 +1,6 @@
 //! A pipeline, its cache and its surroundings, opened together.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -98,6 +99,15 @@ pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStag
     }
     let presence = common.data.clone().map_or(Presence::Seen, Presence::SeenIn);
     Plan::load(source, &presence)
+        .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
+}
+
+/// Parses a pipeline file as it was when only these outside files were there, or draws its mistakes.
+pub(super) fn load_recorded_plan(
+    source: &Source,
+    present: &BTreeSet<String>,
+) -> Result<Plan<AnyStage>, Failure> {
+    Plan::load(source, &Presence::Recorded(present.clone()))
         .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
 }
 

@@ -33,6 +33,8 @@ pub struct ResolvedInput {
 pub struct PlannedStage<S> {
     /// Its name.
     pub name: String,
+    /// Its name as the file has it, such as `train-{seed}`.
+    pub template: String,
     /// The axis labels it stands for.
     pub labels: Labels,
     /// The typed stage.

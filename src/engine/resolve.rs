@@ -335,6 +335,7 @@ impl<'a> Resolver<'a> {
                 limits: self.spec.limits_of(&stage.name),
                 line: self.source.line(stage.at.start),
                 name: stage.name,
+                template: stage.template,
                 labels: stage.labels,
                 stage: stage.stage,
                 text: stage.text.text,

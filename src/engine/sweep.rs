@@ -18,6 +18,8 @@ use super::template::{Bindings, Expanded, Templates, unknown_axis};
 pub struct ConcreteStage<S> {
     /// Its name, with labels in place of axes.
     pub name: String,
+    /// Its name as written.
+    pub template: String,
     /// Where the name's template is written.
     pub at: Span,
     /// The axis labels it stands for.
@@ -149,7 +151,8 @@ fn parse<S: StageSet>(
         labels.insert(axis_name.clone(), text.clone());
         rank[spec.axes.len() - 1 - axis] = label;
     }
-    Some(ConcreteStage { name, at: named.at, labels, rank, stage, text })
+    let template = named.name.clone();
+    Some(ConcreteStage { name, template, at: named.at, labels, rank, stage, text })
 }
 
 /// Reports every mistake of one stage: after each, the field it stands in is blanked and the rest

@@ -10,6 +10,7 @@ mod best;
 mod cell;
 pub mod csv;
 pub mod document;
+mod dossier;
 mod figures;
 mod frame;
 mod grid;
@@ -22,6 +23,7 @@ pub mod markdown;
 mod movement;
 mod notes;
 pub mod numbers;
+pub mod page;
 mod record;
 mod stored;
 mod table;
@@ -32,6 +34,10 @@ mod view;
 
 pub use axes::AxisError;
 pub use cell::{Cell, rounded};
+pub use dossier::{
+    Attachment, Badge, BadgeTone, Dossier, FigureFacts, Machine, Making, Note, StageFacts, Status,
+    TableFacts, Work,
+};
 pub use figures::bars::{Bar, BarRow, Bars, BarsSpec};
 pub use figures::code_scatter::{CodePoint, CodeScatter, CodeScatterSpec, Coloring, ScatterPanel};
 pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};

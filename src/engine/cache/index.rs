@@ -242,6 +242,18 @@ impl Index {
         Ok(())
     }
 
+    /// Returns the keys whose latest run for a pipeline failed.
+    pub(super) fn failures(&self, pipeline: &str) -> rusqlite::Result<Vec<StageKey>> {
+        // With `max`, SQLite takes the other columns from the latest row of each key.
+        let mut statement = self
+            .connection
+            .prepare("SELECT key, outcome, max(rowid) FROM run WHERE pipeline = ?1 GROUP BY key")?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let rows = statement.query_map([pipeline], read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let failed = rows.into_iter().filter(|(_, outcome)| outcome == "failed");
+        Ok(failed.filter_map(|(key, _)| key.parse().ok()).collect())
+    }
+
     pub(super) fn remember_pipeline(&self, path: &Path) -> rusqlite::Result<()> {
         self.connection.execute(
             "INSERT OR REPLACE INTO pipeline VALUES (?1, ?2)",

@@ -27,7 +27,7 @@ mod publish;
 mod stat;
 mod trajectory;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -276,6 +276,19 @@ impl Cache {
     /// Notes how a stage ended.
     pub fn remember_run(&self, run: &PastRun) -> Result<(), CacheError> {
         Ok(self.index.remember_run(run)?)
+    }
+
+    /// Returns the keys whose latest run for a pipeline failed.
+    pub fn failures(&self, pipeline: &str) -> Result<BTreeSet<StageKey>, CacheError> {
+        Ok(self.index.failures(pipeline)?.into_iter().collect())
+    }
+
+    /// Returns the keys of stages that run just now, or ran when their runner was killed.
+    pub fn running(&self) -> BTreeSet<StageKey> {
+        let orders = fs::read_dir(self.root.join("jobs")).into_iter().flatten().flatten();
+        orders
+            .filter_map(|order| order.file_name().to_string_lossy().split('.').next()?.parse().ok())
+            .collect()
     }
 
     /// Returns the digest of an outside file, from memory if it is surely unchanged.

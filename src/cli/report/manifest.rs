@@ -1,0 +1,78 @@
+//! `manifest.json`: the key, its pre-image and the result's digest of every stage of a report.
+//!
+//! No times and no hosts, so that equal results give equal bytes wherever they were made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::publish::name_in_folder;
+use crate::cli::session::Session;
+use crate::engine::assess::Standing;
+use crate::engine::digest::{ContentDigest, StageKey};
+use crate::engine::key::KeyRecord;
+use crate::engine::stage::StageSet;
+
+/// What a report is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// The outside files that the pipeline asked for and that were there.
+    #[serde(default)]
+    pub present: BTreeSet<String>,
+    /// Every stage that has a result.
+    pub stages: BTreeMap<String, StageProof>,
+    /// The files beside the manifest that stages have made.
+    pub files: BTreeMap<String, ContentDigest>,
+}
+
+/// What a result was computed from, and what came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct StageProof {
+    /// The stage's kind.
+    pub kind: String,
+    /// The key.
+    pub key: StageKey,
+    /// The digest of the result.
+    pub digest: ContentDigest,
+    /// The key's pre-image.
+    pub record: KeyRecord,
+}
+
+impl Manifest {
+    /// Lists what the cache holds.
+    pub(super) fn of(session: &Session, standings: &[Standing]) -> Self {
+        let present = session.plan.choices().iter().filter(|(_, is_there)| **is_there);
+        let mut manifest = Self {
+            pipeline: session.plan.name().to_owned(),
+            present: present.map(|(name, _)| name.clone()).collect(),
+            stages: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        for (planned, standing) in session.plan.stages().iter().zip(standings) {
+            let Standing::Cached(entry) = standing else {
+                continue;
+            };
+            let proof = StageProof {
+                kind: entry.record.kind.clone(),
+                key: entry.key,
+                digest: entry.artifact.digest,
+                record: entry.record.clone(),
+            };
+            manifest.stages.insert(planned.name.clone(), proof);
+            if planned.stage.as_stage().is_report() {
+                manifest.files.extend(entry.artifact.files.iter().filter_map(|file| {
+                    Some((name_in_folder(&planned.name, &file.name)?, file.digest))
+                }));
+            }
+        }
+        manifest
+    }
+
+    /// Returns the file's text.
+    pub(super) fn text(&self) -> String {
+        // Plain maps, strings and numbers can't fail.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}

@@ -1,0 +1,329 @@
+//! A report as one web page that needs nothing else: no network, no other file.
+//!
+//! [`render`] takes a [`Dossier`] and returns the page. Every name, caption, log line and setting is
+//! escaped by the template's own rule; the facts of single stages go along as JSON, which the script
+//! shows as text and never as markup.
+
+mod families;
+mod graph;
+mod layout;
+mod tables;
+mod words;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::value::Serde;
+use minijinja::{Environment, Value};
+use serde::Serialize;
+
+use crate::report::dossier::{Attachment, Dossier, FigureFacts, Note, StageFacts, Status};
+use families::{Family, families};
+use graph::Graph;
+use tables::TableView;
+
+/// The ending of the name makes the template escape everything.
+const TEMPLATE: &str = "page.html";
+
+/// A drawing with fewer bytes than this many times its picture's is shown as a drawing.
+const DRAWING_OVER_PICTURE: usize = 2;
+
+/// Says why a page could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the report page could not be made: {0}")]
+pub struct PageError(#[from] minijinja::Error);
+
+/// A page as its template sees it.
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    pipeline: &'a str,
+    file: &'a str,
+    program: &'a str,
+    /// Seconds after which the page reloads itself.
+    refresh: Option<u32>,
+    when: Option<String>,
+    totals: Vec<Total>,
+    tables: Vec<TableView>,
+    figures: Vec<FigureView<'a>>,
+    graph: Graph,
+    statuses: Vec<&'static str>,
+    notes: &'a [Note],
+    machines: Vec<MachineView<'a>>,
+    settings: &'a str,
+    style: Value,
+    script: Value,
+    facts: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Total {
+    number: String,
+    what: String,
+}
+
+/// A file that the page carries.
+#[derive(Debug, Serialize)]
+struct Download {
+    name: String,
+    address: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct FigureView<'a> {
+    stage: &'a str,
+    label: &'a str,
+    caption: &'a str,
+    picture: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct MachineView<'a> {
+    processor: &'a str,
+    cores: usize,
+    device: &'a str,
+    stages: usize,
+    time: String,
+    memory: Option<String>,
+}
+
+/// What the script shows of a stage.
+#[derive(Debug, Serialize)]
+struct Member<'a> {
+    name: &'a str,
+    status: &'static str,
+    key: Option<&'a str>,
+    digest: Option<&'a str>,
+    why: &'a str,
+    time: Option<String>,
+    finished: Option<String>,
+    machine: Option<String>,
+    inputs: &'a [usize],
+    settings: &'a str,
+    log: &'a [String],
+}
+
+/// What the script shows of a family.
+#[derive(Debug, Serialize)]
+struct FamilyFacts<'a> {
+    name: &'a str,
+    kind: &'a str,
+    members: &'a [usize],
+}
+
+/// Renders a page; with `refresh` it reloads itself after so many seconds.
+pub fn render(dossier: &Dossier, refresh: Option<u32>) -> Result<String, PageError> {
+    let mut environment = Environment::new();
+    environment.add_template(TEMPLATE, include_str!("page.html"))?;
+    let families = families(&dossier.stages);
+    let page = Page {
+        pipeline: &dossier.pipeline,
+        file: &dossier.file,
+        program: &dossier.program,
+        refresh,
+        when: dossier.finished().map(words::date),
+        totals: totals(dossier),
+        tables: dossier.tables.iter().map(TableView::of).collect(),
+        figures: dossier.figures.iter().filter_map(figure).collect(),
+        graph: Graph::of(&families),
+        statuses: dossier.statuses().into_keys().map(Status::word).collect(),
+        notes: &dossier.notes,
+        machines: machines(dossier),
+        settings: &dossier.text,
+        style: Value::from_safe_string(include_str!("page.css").to_owned()),
+        script: Value::from_safe_string(include_str!("page.js").to_owned()),
+        facts: Value::from_safe_string(facts(dossier, &families)),
+    };
+    Ok(environment.get_template(TEMPLATE)?.render(Value::from(Serde(&page)))?)
+}
+
+fn totals(dossier: &Dossier) -> Vec<Total> {
+    let total = |number: String, what: &str| Total { number, what: what.to_owned() };
+    let counted = |count: usize, one: &str, many: &str| {
+        total(count.to_string(), if count == 1 { one } else { many })
+    };
+    let done = dossier.stages.iter().filter(|stage| stage.status.is_done()).count();
+    let all = dossier.stages.len();
+    let stages = if done == all { all.to_string() } else { format!("{done} of {all}") };
+    let mut totals = vec![
+        total(stages, if all == 1 { "stage done" } else { "stages done" }),
+        total(words::duration(dossier.seconds()), "compute time"),
+    ];
+    if !dossier.tables.is_empty() {
+        totals.push(counted(dossier.tables.len(), "table", "tables"));
+    }
+    if !dossier.figures.is_empty() {
+        totals.push(counted(dossier.figures.len(), "figure", "figures"));
+    }
+    totals
+}
+
+/// Chooses the drawing unless the picture is far smaller, as photographs are.
+fn figure(facts: &FigureFacts) -> Option<FigureView<'_>> {
+    let ending = |ending: &str| facts.files.iter().find(|file| file.name.ends_with(ending));
+    let chosen = match (ending(".svg"), ending(".png")) {
+        (Some(drawing), Some(picture))
+            if drawing.bytes.len() > DRAWING_OVER_PICTURE * picture.bytes.len() =>
+        {
+            picture
+        }
+        (Some(only), _) | (None, Some(only)) => only,
+        (None, None) => return None,
+    };
+    Some(FigureView {
+        stage: &facts.stage,
+        label: &facts.label,
+        caption: &facts.caption,
+        picture: data_address(chosen),
+    })
+}
+
+fn machines(dossier: &Dossier) -> Vec<MachineView<'_>> {
+    let machines = dossier.machines().into_iter();
+    machines
+        .map(|(machine, work)| MachineView {
+            processor: &machine.processor,
+            cores: machine.cores,
+            device: &machine.device,
+            stages: work.stages,
+            time: words::duration(work.seconds),
+            memory: work.peak_memory.map(words::megabytes),
+        })
+        .collect()
+}
+
+/// Returns the facts of single stages as JSON that can't end the script element around it.
+fn facts(dossier: &Dossier, families: &[Family<'_>]) -> String {
+    let families: Vec<_> = families
+        .iter()
+        .map(|family| FamilyFacts {
+            name: family.name,
+            kind: family.kind,
+            members: &family.members,
+        })
+        .collect();
+    let stages: Vec<_> = dossier.stages.iter().map(member).collect();
+    let facts = serde_json::json!({ "families": families, "stages": stages });
+    facts.to_string().replace('<', "\\u003c")
+}
+
+fn member(stage: &StageFacts) -> Member<'_> {
+    let making = stage.making.as_ref();
+    Member {
+        name: &stage.name,
+        status: stage.status.word(),
+        key: stage.key.as_deref(),
+        digest: stage.digest.as_deref(),
+        why: &stage.why,
+        time: making.map(|making| words::duration(making.seconds)),
+        finished: making.map(|making| words::date(making.finished)),
+        machine: making.map(|making| {
+            let threads = if making.threads == 1 { "thread" } else { "threads" };
+            let mut parts = vec![format!("{} {threads}", making.threads)];
+            parts.extend(making.peak_memory.map(words::megabytes));
+            let names = [&making.machine.device, &making.machine.processor];
+            parts.extend(names.into_iter().filter(|name| !name.is_empty()).cloned());
+            parts.join(", ")
+        }),
+        inputs: &stage.inputs,
+        settings: &stage.settings,
+        log: &stage.log,
+    }
+}
+
+/// Returns an address that holds the file itself.
+fn data_address(file: &Attachment) -> Value {
+    let kind = match file.name.rsplit('.').next() {
+        Some("png") => "image/png",
+        Some("svg") => "image/svg+xml",
+        Some("csv") => "text/csv;charset=utf-8",
+        Some("md") => "text/markdown;charset=utf-8",
+        Some("tex") => "application/x-tex;charset=utf-8",
+        _ => "application/octet-stream",
+    };
+    // Nothing in it needs to be escaped.
+    Value::from_safe_string(format!("data:{kind};base64,{}", STANDARD.encode(&file.bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::dossier::TableFacts;
+    use crate::report::dossier::tests::stage;
+    use crate::report::tabulate::tests::wide;
+
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&";
+
+    fn hostile() -> Dossier {
+        let mut bad = stage(HOSTILE, HOSTILE, &[]);
+        bad.kind = HOSTILE.to_owned();
+        bad.why = HOSTILE.to_owned();
+        bad.settings = HOSTILE.to_owned();
+        bad.log = vec![HOSTILE.to_owned()];
+        if let Some(making) = &mut bad.making {
+            making.machine.processor = HOSTILE.to_owned();
+        }
+        let mut table = wide();
+        table.caption = HOSTILE.to_owned();
+        table.rows[0].labels[0].title = HOSTILE.to_owned();
+        let file =
+            |name: &str, length| Attachment { name: name.to_owned(), bytes: vec![7; length] };
+        Dossier {
+            pipeline: HOSTILE.to_owned(),
+            file: HOSTILE.to_owned(),
+            text: HOSTILE.to_owned(),
+            program: "pcae-run".to_owned(),
+            stages: vec![bad, stage("b", "b", &[0])],
+            tables: vec![TableFacts {
+                stage: HOSTILE.to_owned(),
+                table,
+                verdicts: Vec::new(),
+                files: vec![file("t.csv", 3)],
+            }],
+            figures: vec![FigureFacts {
+                stage: "f".to_owned(),
+                label: HOSTILE.to_owned(),
+                caption: HOSTILE.to_owned(),
+                files: vec![file("f.png", 10), file("f.svg", 500)],
+            }],
+            notes: vec![Note { title: HOSTILE.to_owned(), items: vec![HOSTILE.to_owned()] }],
+        }
+    }
+
+    #[test]
+    fn nothing_a_user_wrote_is_markup() {
+        let page = render(&hostile(), None).unwrap();
+        assert!(!page.contains("<img src=x"), "a hostile text became an element");
+        assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
+        assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    }
+
+    #[test]
+    fn the_page_refers_to_nothing_outside() {
+        let page = render(&hostile(), None).unwrap();
+        for reference in ["http://", "https://", "url(", "@import", "<link"] {
+            assert!(!page.contains(reference), "the page contains {reference}");
+        }
+        assert!(page.contains(r#"download="t.csv" href="data:text/csv"#));
+        assert!(page.contains("src=\"data:image/png;base64,"), "the far smaller picture is shown");
+    }
+
+    #[test]
+    fn only_a_watched_page_reloads_itself() {
+        assert!(!render(&hostile(), None).unwrap().contains("http-equiv=\"refresh\""));
+        let watched = render(&hostile(), Some(2)).unwrap();
+        assert!(watched.contains(r#"<meta http-equiv="refresh" content="2">"#));
+    }
+
+    #[test]
+    fn a_thousand_stages_fit_into_three_megabytes() {
+        let mut stages = vec![stage("data", "data", &[])];
+        for number in 0..1000 {
+            let mut member = stage(&format!("train-{number}"), "train-{n}", &[0]);
+            member.settings = "x".repeat(700);
+            member.log = vec!["y".repeat(60); 20];
+            stages.push(member);
+        }
+        let page = render(&Dossier { stages, ..Dossier::default() }, None).unwrap();
+        assert!(page.len() < 3_000_000, "{} bytes", page.len());
+        assert_eq!(page.matches("class=\"node ").count(), 2);
+    }
+}
