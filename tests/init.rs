@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
 
@@ -72,7 +73,8 @@ fn a_table_keeps_its_complete_columns_of_numbers_and_tells_the_rest() {
     for (row, value) in numbers(80).iter().enumerate() {
         let species = ["cat", "dog"][row % 2];
         let gap = if row == 7 { "" } else { "1.5" };
-        table += &format!("{row};{};{value};{gap};{species};text {row}\n", 1000.0 * value * value);
+        let square = 1000.0 * value * value;
+        writeln!(table, "{row};{square};{value};{gap};{species};text {row}").unwrap();
     }
     sandbox.write("pets.csv", &table);
     let (told, text) = written(&sandbox, "pets.csv", "pets.ron");

@@ -40,7 +40,7 @@ pub(super) fn publish(
         }
         let reader = session.cache.reader(&entry.artifact);
         for (name, path) in reader.files() {
-            if name.ends_with(".txt") {
+            if Path::new(name).extension().is_some_and(|extension| extension == "txt") {
                 let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
                 published.tables.push(text.trim_end().to_owned() + "\n");
             } else if let Some(file) = name_in_folder(&planned.name, name) {

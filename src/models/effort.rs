@@ -60,13 +60,11 @@ impl NetworkSpec {
 impl ModelSpec {
     /// Returns what one sample takes; an exact model is two products of matrices.
     pub fn effort(&self, form: SampleForm) -> Result<Effort, ModelError> {
-        match self.network() {
-            Some(network) => network.effort(form, self.latent()),
-            None => {
-                let product = dense(form.values(), self.latent());
-                Ok(Effort { encode: product, decode: product })
-            }
+        if let Some(network) = self.network() {
+            return network.effort(form, self.latent());
         }
+        let product = dense(form.values(), self.latent());
+        Ok(Effort { encode: product, decode: product })
     }
 
     /// Returns the operations that learning from one sample takes once, in all stages together; none

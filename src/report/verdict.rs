@@ -204,7 +204,7 @@ fn case<'a>(
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    Case { place, row, column, published, measured, difference, margin, note }
+    Case { place, column, row, published, measured, difference, margin, note }
 }
 
 /// Returns how far from a published mean counts as reproduced.

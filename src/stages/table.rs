@@ -91,13 +91,14 @@ impl Stage for Table {
     }
 
     fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+        let mut places = Review::of(Reported::Records, inputs);
+        if self.review_places(&mut places, inputs) {
+            return places.problems();
+        }
         let seen = self.seen(inputs);
         let mut review = Review::of(Reported::Records, &seen);
         review.titles(&self.titles);
         self.review_layout(&mut review);
-        if self.review_places(&mut review, inputs) {
-            return review.problems();
-        }
         self.review_values(&mut review);
         let roles: [(&'static str, &[String]); 3] =
             [("rows", &self.rows), ("columns", &self.columns), ("over", &self.over)];
@@ -350,8 +351,8 @@ mod tests {
         let rows = r#"rows: ["seed"], columns: ["model"], layout: ValuesInRows"#;
         assert!(problems(&format!("{rows}, {}", given("0/dimension")), DIMENSION).is_empty());
         assert_eq!(
-            problems(ROWS, r#"Value(field: "share", title: "S", best: ClosestTo({"hea": 1}))"#),
-            ["values: the truth of `share` for `hea` belongs to no cell (did you mean `hae`?)"]
+            problems(ROWS, r#"Value(field: "share", title: "S", best: ClosestTo({"pcea": 1}))"#),
+            ["values: the truth of `share` for `pcea` belongs to no cell (did you mean `pcae`?)"]
         );
     }
 

@@ -43,7 +43,7 @@ impl Measure {
         let all = spreads.len();
         spreads.retain(|spread| *spread > 0.0);
         spreads.sort_by(f64::total_cmp);
-        let usual = spreads.get(spreads.len() / 2).copied().unwrap_or_default();
+        let usual = spreads.get(spreads.len().saturating_sub(1) / 2).copied().unwrap_or_default();
         let largest = spreads.last().copied().unwrap_or_default();
         let squares = spreads.iter().map(|spread| spread * spread).sum::<f64>();
         let mut rows = BTreeSet::new();

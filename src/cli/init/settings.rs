@@ -23,9 +23,8 @@ pub(super) struct Settings {
     pub(super) is_standardized: bool,
     /// The network, as in a pipeline.
     pub(super) network: &'static str,
-    /// Weight of PCAE's variance and isometry terms. Beside squared errors of vectors 1 finds the
-    /// dimension of most shapes of scikit-dimension's benchmark set, whatever their scale; beside
-    /// the cross-entropy of images, which is larger, it takes more.
+    /// Weight of PCAE's variance and isometry terms: a starting point for a first look. Beside the
+    /// cross-entropy of images, which is larger than squared errors of vectors, it takes more.
     pub(super) beta: f64,
     /// Coordinates of a code.
     pub(super) latent: usize,

@@ -22,7 +22,7 @@ use crate::cli::terminal;
 use crate::engine::artifact::plain_path;
 use crate::engine::assess;
 use crate::engine::digest::ContentDigest;
-use crate::engine::key::{InputRecord, KeyRecord};
+use crate::engine::key::{Difference, InputRecord, KeyRecord};
 use crate::engine::plan::{Plan, PlannedStage};
 use crate::engine::source::Source;
 use crate::engine::stage::{Needs, Reference, StageSet};
@@ -84,7 +84,7 @@ fn compare(
     if differences.is_empty() {
         return Ok(vec!["has a key that is not that of its record".to_owned()]);
     }
-    Ok(differences.iter().map(|difference| difference.line()).collect())
+    Ok(differences.iter().map(Difference::line).collect())
 }
 
 /// Makes a stage's record from the present plan and the results that the manifest tells of.

@@ -11,16 +11,20 @@ use crate::cli::session::Session;
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactReader};
 use crate::engine::assess::Standing;
 use crate::engine::cache::Entry;
+use crate::engine::key::Difference;
 use crate::engine::plan::StageIndex;
 use crate::engine::stage::StageSet;
 use crate::report::{
-    Attachment, Dossier, FigureFacts, Machine, Making, Note, StageFacts, Status, Table, TableFacts,
+    Attachment, Badge, BadgeTone, Dossier, FigureFacts, Judged, Machine, Making, Note, StageFacts,
+    Status, Table, TableFacts, Verdict, judge,
 };
 
 /// Lines of each log.
 const LOG_LINES: usize = 20;
 /// Characters of each log: some programs print very long lines.
 const LOG_CHARACTERS: usize = 2000;
+/// Chance of any wrong verdict of a kind, over all published numbers.
+const LEVEL: f64 = 0.05;
 /// Differences named when a result replaced another one.
 const DIFFERENCES: usize = 3;
 
@@ -55,8 +59,38 @@ pub(super) fn gather(session: &Session, standings: &[Standing]) -> Result<Dossie
             _ => {}
         }
     }
+    judge_cells(&mut dossier);
     dossier.notes.extend(unfinished(&dossier.stages));
+    let notes = session.plan.notes().iter().cloned();
+    dossier.notes.extend(notes.map(|(title, items)| Note { title, items }));
     Ok(dossier)
+}
+
+/// Puts a verdict to every published number.
+fn judge_cells(dossier: &mut Dossier) {
+    let tables = dossier.tables.iter().map(|facts| (facts.stage.clone(), facts.table.clone()));
+    for judged in judge(&tables.collect::<Vec<_>>(), LEVEL) {
+        let facts = dossier.tables.iter_mut().find(|facts| facts.stage == judged.table);
+        if let Some(facts) = facts {
+            facts.verdicts.push(badge(&judged));
+        }
+    }
+}
+
+fn badge(judged: &Judged) -> Badge {
+    let tone = match judged.verdict {
+        Verdict::Reproduced | Verdict::Better => BadgeTone::Good,
+        Verdict::Differs => BadgeTone::Bad,
+        Verdict::Inconclusive { .. } | Verdict::NotMeasured => BadgeTone::Open,
+    };
+    let note = judged.note.as_ref().map_or_else(String::new, |note| format!("; {note}"));
+    Badge {
+        row: judged.row,
+        column: judged.column,
+        text: judged.verdict.word().to_owned(),
+        detail: format!("{}; margin {:.3}{note}", judged.verdict, judged.margin),
+        tone,
+    }
 }
 
 fn stages(session: &Session, standings: &[Standing]) -> Result<Vec<StageFacts>, Failure> {
@@ -117,8 +151,7 @@ fn origin(session: &Session, stage: StageIndex, entry: &Entry) -> Result<String,
         return Ok("first result of this stage".to_owned());
     };
     let differences = entry.record.differences(&other.record);
-    let mut parts: Vec<_> =
-        differences.iter().take(DIFFERENCES).map(|difference| difference.line()).collect();
+    let mut parts: Vec<_> = differences.iter().take(DIFFERENCES).map(Difference::line).collect();
     if differences.len() > DIFFERENCES {
         parts.push(format!("and {} more", differences.len() - DIFFERENCES));
     }
@@ -231,7 +264,7 @@ mod tests {
         std::fs::write(&path, format!("{}\nlast \u{7}line\n", "long".repeat(3000))).unwrap();
         let lines = log(&path);
         assert_eq!(lines[1], "last line");
-        assert_eq!(lines.iter().map(|line| line.len()).sum::<usize>(), LOG_CHARACTERS);
+        assert_eq!(lines.iter().map(String::len).sum::<usize>(), LOG_CHARACTERS);
         assert!(log(&folder.path().join("absent")).is_empty());
     }
 }

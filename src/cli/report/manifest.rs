@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::cli::publish::name_in_folder;
 use crate::cli::session::Session;
@@ -70,9 +71,21 @@ impl Manifest {
         manifest
     }
 
-    /// Returns the file's text.
+    /// Returns the file's text: one line a stage, since there may be thousands.
     pub(super) fn text(&self) -> String {
         // Plain maps, strings and numbers can't fail.
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+        let line = |value: Value| serde_json::to_string(&value).unwrap_or_default();
+        let stages: Vec<String> = self
+            .stages
+            .iter()
+            .map(|(name, proof)| format!("{}: {}", line(json!(name)), line(json!(proof))))
+            .collect();
+        format!(
+            "{{\n\"pipeline\": {},\n\"present\": {},\n\"files\": {},\n\"stages\": {{\n{}\n}}\n}}\n",
+            line(json!(self.pipeline)),
+            line(json!(self.present)),
+            line(json!(self.files)),
+            stages.join(",\n")
+        )
     }
 }

@@ -3,6 +3,7 @@
 mod check;
 mod gather;
 mod manifest;
+mod paper;
 mod watch;
 
 use std::path::Path;
@@ -15,7 +16,7 @@ use super::session::Session;
 use super::terminal;
 use crate::engine::assess::Standing;
 use crate::engine::run::RunReport;
-use crate::report::page;
+use crate::report::{document, numbers, page};
 
 pub(super) use check::check;
 
@@ -23,6 +24,10 @@ pub(super) use check::check;
 const PAGE: &str = "index.html";
 /// The keys and digests of everything that the page shows.
 const MANIFEST: &str = "manifest.json";
+/// The same as a document for LaTeX.
+const DOCUMENT: &str = "report.tex";
+/// Every number as a macro for LaTeX.
+const NUMBERS: &str = "numbers.tex";
 
 /// Writes the report of a pipeline; on demand opens it and keeps it up to date.
 pub(super) fn report(
@@ -60,7 +65,12 @@ pub(super) fn write(
     let page = page::render(&dossier, refresh).map_err(Failure::stage)?;
     let manifest = manifest::Manifest::of(session, &standings).text();
     let mut written = Vec::new();
-    for (name, text) in [(PAGE, page), (MANIFEST, manifest)] {
+    let document = paper::document(&dossier);
+    let numbers = numbers::numbers(&document.tables);
+    let document = document::report(&document);
+    for (name, text) in
+        [(PAGE, page), (MANIFEST, manifest), (DOCUMENT, document), (NUMBERS, numbers)]
+    {
         let path = folder.join(name);
         let changed = publish::replace(text.as_bytes(), &path);
         if changed.map_err(|cause| publish::at(&path, &cause))? {

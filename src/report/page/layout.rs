@@ -5,6 +5,7 @@
 //! of what their boxes are tied to, a few times forth and back.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 pub(super) const BOX_WIDTH: f64 = 208.0;
 pub(super) const BOX_HEIGHT: f64 = 68.0;
@@ -146,12 +147,12 @@ fn way(places: &[Place], route: &[usize]) -> String {
     for (step, &place) in route.iter().enumerate().skip(1) {
         let next = &places[place];
         let (left, middle) = (next.left(), next.middle());
-        let bend = (x + left) / 2.0;
-        way += &format!("C{bend:.1} {y:.1} {bend:.1} {middle:.1} {left:.1} {middle:.1}");
+        let bend = f64::midpoint(x, left);
+        let _ = write!(way, "C{bend:.1} {y:.1} {bend:.1} {middle:.1} {left:.1} {middle:.1}");
         (x, y) = (left, middle);
         if step + 1 < route.len() {
             x += BOX_WIDTH;
-            way += &format!("H{x:.1}");
+            let _ = write!(way, "H{x:.1}");
         }
     }
     way
