@@ -98,14 +98,21 @@ fn a_diff_says_which_cells_moved_appeared_and_vanished() {
     sandbox.edit(r#""unsure": (5.50"#, r#""new": (5.50"#);
     sandbox.run().ok();
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
-    insta::assert_snapshot!(moved.stdout, @r"
+    insta::assert_snapshot!(moved.stdout, @r#"
     t: 3 cells not as before
     cell         before                  now                     change
     ──────────────────────────────────────────────────────────────────────
     same / x     4.1 ± 0.08165 (n = 3)   5.1 ± 0.08165 (n = 3)   +12.2 std
     new / x      –                       7.1 ± 0.08165 (n = 3)   appeared
     unsure / x   5.1 ± 0.08165 (n = 3)   –                       vanished
-    ");
+    because of score-same-a and 2 more: args[3] "4" -> "5"
+    because of t: input records[0] (model=new, seed=a) is new
+    because of t: input records[0] (model=new, seed=b) is new
+    because of t: input records[0] (model=new, seed=c) is new
+    because of t: input records[0] (model=unsure, seed=a) is gone
+    because of t: input records[0] (model=unsure, seed=b) is gone
+    because of t: input records[0] (model=unsure, seed=c) is gone
+    "#);
     let files = ["diff", "before/own/t.csv", "reports/own/t.csv", "--json"];
     let lines = sandbox.call(&files).fails_with(1).events();
     let movements: Vec<_> = lines.iter().map(|line| line["movement"].clone()).collect();

@@ -13,6 +13,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::diagnostic::Diagnostic;
+use super::if_present::choose;
 use super::lexer::{self, Token};
 use super::outside::{Outside, Presence};
 use super::parse_error;
@@ -117,17 +118,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// A shared value that depends on whether an outside file is there.
-#[derive(Deserialize)]
-#[serde(rename = "IfPresent", deny_unknown_fields)]
-struct IfPresent<'a> {
-    path: String,
-    #[serde(borrow)]
-    then: &'a RawValue,
-    #[serde(borrow)]
-    otherwise: &'a RawValue,
-}
-
 /// Returns the RON dialect of pipeline files.
 pub fn dialect() -> ron::Options {
     ron::Options::default()
@@ -194,7 +184,7 @@ impl Reader<'_> {
     ) -> Result<(Spec, Vec<Diagnostic>), Vec<Diagnostic>> {
         let name = self.typed::<String>(outline.name).unwrap_or_default();
         if !is_folder_name(&name) && self.mistakes.is_empty() {
-            let at = self.place(outline.name);
+            let at = place(self.source, outline.name);
             self.mistakes.push(
                 Diagnostic::new(at, format!("`{name}` can't name a report folder"))
                     .help("use letters, digits, `-`, `_` and `.`"),
@@ -208,7 +198,14 @@ impl Reader<'_> {
         let outside = Outside::new(self.source.folder(), data.as_deref(), presence);
         let mut choices = BTreeMap::new();
         let shared = self.named(&outline.shared, "shared value").into_iter();
-        let shared = shared.map(|value| self.chosen(value, &outside, &mut choices)).collect();
+        let shared = shared.map(|value| match choose(self.source, value, &outside, &mut choices) {
+            Ok(value) => value,
+            Err((value, mistake)) => {
+                self.mistakes.push(mistake);
+                value
+            }
+        });
+        let shared = shared.collect();
         let limits = self.limits(&outline.limits);
         let notes = self.notes(&outline.notes);
         let stages = self.named(&outline.stages, "stage");
@@ -224,17 +221,6 @@ impl Reader<'_> {
         }
         let spec = Spec { name, axes, shared, limits, outside, choices, notes, stages };
         Ok((spec, self.mistakes))
-    }
-
-    /// Returns where a value stands, without the comments around it.
-    fn place(&self, raw: &RawValue) -> Span {
-        let text = raw.get_ron();
-        let base = self.source.span_of(text).start;
-        let tokens = lexer::tokens(text);
-        match (tokens.first(), tokens.last()) {
-            (Some(first), Some(last)) => Span::new(base + first.span.start, base + last.span.end),
-            _ => self.source.span_of(text.trim()),
-        }
     }
 
     fn typed<'de, T: Deserialize<'de>>(&mut self, raw: &'de RawValue) -> Option<T> {
@@ -257,7 +243,7 @@ impl Reader<'_> {
             let Some(name) = self.typed::<String>(key) else {
                 continue;
             };
-            let at = self.place(key);
+            let at = place(self.source, key);
             if let Some(first) = seen.insert(name.clone(), at) {
                 self.mistakes.push(
                     Diagnostic::new(at, format!("the {what} `{name}` is written twice"))
@@ -267,37 +253,9 @@ impl Reader<'_> {
                 );
                 continue;
             }
-            found.push(Named { name, at, value: self.place(value) });
+            found.push(Named { name, at, value: place(self.source, value) });
         }
         found
-    }
-
-    /// Puts the value that fits in the place of an `IfPresent`.
-    fn chosen(
-        &mut self,
-        value: Named,
-        outside: &Outside,
-        choices: &mut BTreeMap<String, bool>,
-    ) -> Named {
-        let text = &self.source.text()[value.value.range()];
-        let is_choice = lexer::tokens(text).first().is_some_and(|t| t.text(text) == "IfPresent");
-        if !is_choice {
-            return value;
-        }
-        match dialect().from_str::<IfPresent<'_>>(text) {
-            Ok(choice) => {
-                let is_there = outside.has(&choice.path);
-                let taken = if is_there { choice.then } else { choice.otherwise };
-                choices.insert(choice.path, is_there);
-                Named { value: self.place(taken), ..value }
-            }
-            Err(error) => {
-                let base = value.value.start;
-                let shift = |span: Span| Span::new(base + span.start, base + span.end);
-                self.mistakes.push(parse_error::explain(text, &error, "choice", shift));
-                value
-            }
-        }
     }
 
     /// Reads the files of notes, one note a line.
@@ -324,7 +282,7 @@ impl Reader<'_> {
         let mut found = Vec::new();
         for (key, value) in &entries.0 {
             if let (Some(name), Some(limits)) = (self.typed(key), self.typed(value)) {
-                found.push((name, limits, self.place(key)));
+                found.push((name, limits, place(self.source, key)));
             }
         }
         found
@@ -374,7 +332,7 @@ impl Reader<'_> {
         };
         let mut found = Vec::<(String, Span)>::new();
         for item in items {
-            let place = self.place(item);
+            let place = place(self.source, item);
             let label = item.get_ron().trim().trim_matches('"').to_owned();
             let problem = if !is_label(&label) {
                 "only plain words and numbers can be their own labels"
@@ -389,6 +347,17 @@ impl Reader<'_> {
             );
         }
         found
+    }
+}
+
+/// Returns where a value stands, without the comments around it.
+pub(super) fn place(source: &Source, raw: &RawValue) -> Span {
+    let text = raw.get_ron();
+    let base = source.span_of(text).start;
+    let tokens = lexer::tokens(text);
+    match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => Span::new(base + first.span.start, base + last.span.end),
+        _ => source.span_of(text.trim()),
     }
 }
 
@@ -425,33 +394,5 @@ mod tests {
         let (spec, _) = Spec::parse(&source, &Presence::Seen).unwrap();
         assert_eq!(spec.limits_of("train-s0").retries, Some(2));
         assert_eq!(spec.limits_of("other").timeout, Some(5));
-    }
-
-    #[test]
-    fn a_shared_value_can_depend_on_a_file_that_is_there_or_was() {
-        let text = r#"Pipeline(name: "p", shared: {
-            "digits": IfPresent(path: "mnist", then: Real(), otherwise: Drawn()),
-        }, stages: {"a": Shared(digits)})"#;
-        let source = Source::new("p.ron", text);
-        let value = |presence: &Presence| {
-            let (spec, mistakes) = Spec::parse(&source, presence).unwrap();
-            assert!(mistakes.is_empty(), "{mistakes:?}");
-            (source.slice(spec.shared[0].value).to_owned(), spec.choices["mnist"])
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let seen = Presence::SeenIn(folder.path().to_owned());
-        assert_eq!(value(&seen), ("Drawn()".to_owned(), false));
-        std::fs::create_dir(folder.path().join("mnist")).unwrap();
-        assert_eq!(value(&seen), ("Real()".to_owned(), true));
-        assert_eq!(value(&Presence::Recorded([].into())).0, "Drawn()");
-        assert_eq!(value(&Presence::Recorded(["mnist".to_owned()].into())).0, "Real()");
-    }
-
-    #[test]
-    fn a_choice_without_its_other_half_is_refused() {
-        let text = r#"Pipeline(name: "p", shared: {"d": IfPresent(path: "x", then: 1)},
-            stages: {"a": Shared(d)})"#;
-        let (_, mistakes) = Spec::parse(&Source::new("p.ron", text), &Presence::Seen).unwrap();
-        assert!(mistakes[0].message.contains("otherwise"), "{mistakes:?}");
     }
 }

@@ -1,0 +1,75 @@
+//! The places in a text where something is put in: `Axis(x)`, `Axis(x, y)`, `Shared(x)`, `{x}`.
+
+use super::lexer::{self, Token, TokenKind};
+use super::source::{Source, Span};
+use super::spec::Spec;
+
+/// `Axis(name)`, `Axis(name, field)` or `Shared(name)`.
+pub(super) struct Call<'t> {
+    /// `Axis` or `Shared`.
+    pub(super) word: &'t str,
+    pub(super) name: Token,
+    pub(super) field: Option<Token>,
+    /// How many tokens it takes up.
+    pub(super) tokens: usize,
+}
+
+impl<'t> Call<'t> {
+    /// Matches a call at the head of the tokens.
+    pub(super) fn at(text: &'t str, tokens: &[Token]) -> Option<Self> {
+        let [word, open, name, rest @ ..] = tokens else {
+            return None;
+        };
+        let word = word.text(text);
+        let opens = (word == "Axis" || word == "Shared") && open.is(b'(');
+        if !opens || name.kind != TokenKind::Word {
+            return None;
+        }
+        match rest {
+            [close, ..] if close.is(b')') => {
+                Some(Self { word, name: *name, field: None, tokens: 4 })
+            }
+            [comma, field, close, ..]
+                if word == "Axis"
+                    && comma.is(b',')
+                    && field.kind == TokenKind::Word
+                    && close.is(b')') =>
+            {
+                Some(Self { word, name: *name, field: Some(*field), tokens: 6 })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the `{axis}` holes inside a string literal; other braces are the user's own.
+pub(super) fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<(usize, Span)> {
+    let mut found = Vec::new();
+    let mut from = literal.start;
+    while let Some(open) = text[from..literal.end].find('{').map(|n| from + n) {
+        let Some(close) = text[open..literal.end].find('}').map(|n| open + n) else {
+            break;
+        };
+        let name = &text[open + 1..close];
+        match spec.axes.iter().position(|axis| axis.name == name) {
+            Some(axis) => {
+                found.push((axis, Span::new(open, close + 1)));
+                from = close + 1;
+            }
+            None => from = open + 1,
+        }
+    }
+    found
+}
+
+/// Returns the fields of a value such as `(a: 1, b: 2)`.
+pub(super) fn fields(source: &Source, span: Span) -> impl Iterator<Item = lexer::Field> {
+    let tokens = lexer::tokens(source.slice(span));
+    let own = lexer::fields(&tokens).into_iter().filter(|field| field.depth == 1);
+    let absolute = move |inner: Span| Span::new(span.start + inner.start, span.start + inner.end);
+    own.map(move |field| lexer::Field {
+        name: absolute(field.name),
+        value: absolute(field.value),
+        ..field
+    })
+}
