@@ -112,6 +112,10 @@ fn a_diff_says_which_cells_moved_appeared_and_vanished() {
     because of t: input records[0] (model=unsure, seed=a) is gone
     because of t: input records[0] (model=unsure, seed=b) is gone
     because of t: input records[0] (model=unsure, seed=c) is gone
+    because of t: values[0].published.new[0] (none) -> 5.5
+    because of t: values[0].published.new[1] (none) -> 1.2
+    because of t: values[0].published.unsure[0] 5.5 -> (none)
+    because of t: values[0].published.unsure[1] 1.2 -> (none)
     "#);
     let files = ["diff", "before/own/t.csv", "reports/own/t.csv", "--json"];
     let lines = sandbox.call(&files).fails_with(1).events();

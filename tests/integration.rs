@@ -28,6 +28,8 @@ mod latent_use;
 mod latex;
 /// What a person is told and asked before a run starts.
 mod outlook;
+/// The paper as a pipeline, and the report that is kept.
+mod paper;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// The report page, its manifest and their check.

@@ -126,7 +126,7 @@ fn a_check_follows_the_results_from_stage_to_stage() {
     let forged = format!("\"digest\":\"{}\"", "0".repeat(64));
     sandbox.write("reports/sums/manifest.json", &text.replace(&line, &forged));
     let found = check(&sandbox).fails_with(1).stdout;
-    assert!(found.contains("square-two: input x "), "{found}");
+    assert!(found.contains("square-two: input inputs.x "), "{found}");
     assert!(found.contains("4 keys match"), "{found}");
 }
 

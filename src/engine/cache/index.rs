@@ -63,6 +63,9 @@ pub struct History {
     pub bytes: Vec<u64>,
 }
 
+/// A place where a test may break a write off.
+type Point = dyn Fn(&str) -> io::Result<()>;
+
 #[derive(Debug)]
 pub(super) struct Index {
     connection: Connection,
@@ -127,9 +130,19 @@ impl Index {
         Ok(found.optional()?.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
+    /// Adds a result that was computed just now.
     pub(super) fn insert(&self, entry: &Entry) -> Result<(), CacheError> {
+        self.write(entry, &failpoint::pass)
+    }
+
+    /// Adds a result that another process has left without an index row.
+    pub(super) fn adopt(&self, entry: &Entry) -> Result<(), CacheError> {
+        self.write(entry, &|_| Ok(()))
+    }
+
+    fn write(&self, entry: &Entry, pass: &Point) -> Result<(), CacheError> {
         let at = CacheError::at(Path::new(FILE));
-        failpoint::pass("index.transaction.before").map_err(&at)?;
+        pass("index.transaction.before").map_err(&at)?;
         let transaction =
             rusqlite::Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         transaction.execute(
@@ -145,9 +158,9 @@ impl Index {
                 serde_json::to_string(entry).unwrap_or_default(),
             ],
         )?;
-        failpoint::pass("index.insert.after").map_err(&at)?;
+        pass("index.insert.after").map_err(&at)?;
         transaction.commit()?;
-        failpoint::pass("index.commit.after").map_err(&at)
+        pass("index.commit.after").map_err(&at)
     }
 
     pub(super) fn forget_entries(&self) -> rusqlite::Result<()> {

@@ -187,7 +187,7 @@ impl Cache {
             // A process that died between its last two steps left a manifest but no index row.
             None => match Entry::read(&self.entry_path(key)).filter(own) {
                 Some(entry) => {
-                    self.index.insert(&entry)?;
+                    self.index.adopt(&entry)?;
                     entry
                 }
                 None => return Ok(Lookup::Miss),
@@ -350,7 +350,7 @@ impl Cache {
             if let Some(entry) = Entry::read(&path)
                 && self.index.entry(&entry.key)?.is_none()
             {
-                self.index.insert(&entry)?;
+                self.index.adopt(&entry)?;
             }
         }
         Ok(())
