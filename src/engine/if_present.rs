@@ -28,31 +28,31 @@ struct IfPresent<'a> {
     otherwise: &'a RawValue,
 }
 
-/// Puts the value that fits in the place of an `IfPresent`, and remembers what was asked for; a
-/// mistake comes with the value as it was.
+/// Puts the value that fits in the place of an `IfPresent`, and remembers what was asked for.
 pub(super) fn choose(
     source: &Source,
     value: Named,
     outside: &Outside,
     choices: &mut BTreeMap<String, bool>,
-) -> Result<Named, (Named, Diagnostic)> {
+    mistakes: &mut Vec<Diagnostic>,
+) -> Named {
     let text = &source.text()[value.value.range()];
     let is_choice = lexer::tokens(text).first().is_some_and(|word| word.text(text) == "IfPresent");
     if !is_choice {
-        return Ok(value);
+        return value;
     }
     match dialect().from_str::<IfPresent<'_>>(text) {
         Ok(choice) => {
             let is_there = outside.has(&choice.path);
             let taken = if is_there { choice.then } else { choice.otherwise };
             choices.insert(choice.path, is_there);
-            Ok(Named { value: place(source, taken), ..value })
+            Named { value: place(source, taken), ..value }
         }
         Err(error) => {
             let base = value.value.start;
             let shift = |span: Span| Span::new(base + span.start, base + span.end);
-            let mistake = parse_error::explain(text, &error, "choice", shift);
-            Err((value, mistake))
+            mistakes.push(parse_error::explain(text, &error, "choice", shift));
+            value
         }
     }
 }

@@ -198,13 +198,8 @@ impl Reader<'_> {
         let outside = Outside::new(self.source.folder(), data.as_deref(), presence);
         let mut choices = BTreeMap::new();
         let shared = self.named(&outline.shared, "shared value").into_iter();
-        let shared = shared.map(|value| match choose(self.source, value, &outside, &mut choices) {
-            Ok(value) => value,
-            Err((value, mistake)) => {
-                self.mistakes.push(mistake);
-                value
-            }
-        });
+        let shared = shared
+            .map(|value| choose(self.source, value, &outside, &mut choices, &mut self.mistakes));
         let shared = shared.collect();
         let limits = self.limits(&outline.limits);
         let notes = self.notes(&outline.notes);

@@ -249,8 +249,9 @@ impl Panel {
         let title = typeface.fitted(&self.title, TITLE_SIZE, frame.width);
         let top = frame.top - head;
         scene.text(&title, (frame.left, top + 12.0), TITLE_SIZE, Align::Start, BLACK);
+        let first = top + 12.0 + if self.title.is_empty() { 0.0 } else { NOTE_HEIGHT };
         for (line, note) in notes.iter().enumerate() {
-            let at = (frame.left, top + 12.0 + (line + 1) as f64 * NOTE_HEIGHT);
+            let at = (frame.left, first + line as f64 * NOTE_HEIGHT);
             scene.text(note, at, LABEL_SIZE, Align::Start, GRAY);
         }
     }

@@ -155,7 +155,27 @@ fn load_all<T: Artifact>(
     for family in families {
         loaded.extend(context.load_each(family)?);
     }
-    Ok(loaded)
+    Ok(told_apart(loaded))
+}
+
+/// Keeps the labels by which members differ: what all have in common is no title.
+fn told_apart<T>(mut members: Vec<(Labels, T)>) -> Vec<(Labels, T)> {
+    let Some((first, _)) = members.first() else {
+        return members;
+    };
+    let first = first.clone();
+    let is_common = |axis: &str, label: &str| {
+        members.iter().all(|(labels, _)| labels.get(axis).is_some_and(|other| other == label))
+    };
+    let common: Vec<String> = first
+        .iter()
+        .filter(|(axis, label)| members.len() > 1 && is_common(axis, label))
+        .map(|(axis, _)| axis.clone())
+        .collect();
+    for (labels, _) in &mut members {
+        labels.retain(|axis, _| !common.contains(axis));
+    }
+    members
 }
 
 impl Figure {
