@@ -78,12 +78,14 @@ def main():
         said, asked = [], []
 
         def opened(**options):
-            context = browser.new_context(**options)
+            context = browser.new_context(reduced_motion="reduce", **options)
             page = context.new_page()
             page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
             page.on("pageerror", lambda error: said.append(str(error)))
             page.on("request", lambda request: asked.append(request.url))
             page.goto(address)
+            # A picture that is decoded late moves everything below it.
+            page.wait_for_function("() => [...document.images].every((image) => image.complete)")
             return page
 
         page = opened(viewport=DESKTOP)

@@ -39,7 +39,10 @@ pub(super) fn gather(session: &Session, standings: &[Standing]) -> Result<Dossie
         stages: stages(session, standings)?,
         ..Dossier::default()
     };
-    for (planned, standing) in session.plan.stages().iter().zip(standings) {
+    // Tables and figures stand as in the file, whichever of them was ready first.
+    let mut declared: Vec<_> = session.plan.stages().iter().zip(standings).collect();
+    declared.sort_by_key(|(planned, _)| planned.line);
+    for (planned, standing) in declared {
         let Standing::Cached(entry) = standing else {
             continue;
         };
