@@ -152,7 +152,7 @@ fn settings_of_every_kind_have_pinned_keys() {
         ("Relevance", "bc97855a"),
         ("Runtime", "e2cbf1e1"),
         ("Score", "bd5f9570"),
-        ("Table", "7dd80049"),
+        ("Table", "37070732"),
         ("Train", "908e1625"),
         ("TrainClassifier", "2c6bc505"),
     ];

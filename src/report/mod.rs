@@ -67,8 +67,8 @@ pub use record::{
 pub use stored::{StoredCell, StoredError};
 pub(crate) use table::five_runs;
 pub use table::{
-    Best, Given, Layout, Margin, Published, Run, Table, TableColumn, TableError, TableRow,
-    TableSpec, Titled, ValueSpec,
+    Best, Comparable, Given, Layout, Margin, Published, Run, Table, TableColumn, TableError,
+    TableRow, TableSpec, Titled, ValueSpec,
 };
 pub use tabulate::tabulate;
 pub use verdict::{Judged, Verdict, judge};

@@ -61,6 +61,9 @@ pub struct TableSpec {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
+    /// Which published numbers can be compared with ours.
+    #[serde(default)]
+    pub comparable: Comparable,
     /// Remarks below the table.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -69,6 +72,29 @@ pub struct TableSpec {
 /// Returns how many runs most papers average over.
 pub(crate) const fn five_runs() -> NonZeroUsize {
     NonZeroUsize::MIN.saturating_add(4)
+}
+
+/// Which published numbers can be compared; the others are shown, but get no verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Comparable {
+    /// All.
+    #[default]
+    All,
+    /// Those of cells without any of these labels: `Except(["celeba"])` for another set of faces.
+    Except(Vec<String>),
+    /// None: another unit, another machine, another measure.
+    None,
+}
+
+impl Comparable {
+    /// Returns whether the published number of a cell with some labels can be compared.
+    pub(in crate::report) fn covers(&self, labels: &[&str]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Except(others) => !labels.iter().any(|label| others.iter().any(|o| o == label)),
+            Self::None => false,
+        }
+    }
 }
 
 /// Where the values of a table stand.
@@ -290,6 +316,9 @@ pub struct Table {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
+    /// Which published numbers can be compared with ours.
+    #[serde(default)]
+    pub comparable: Comparable,
     /// Whether the values are printed side by side or one below the other.
     pub layout: Layout,
     /// What is printed above the values where they stand in rows.

@@ -194,6 +194,7 @@ fn assemble(
         over: all(&spec.over),
         spread: spec.spread,
         published_runs: spec.published_runs,
+        comparable: spec.comparable.clone(),
         layout: spec.layout,
         value_title: spec.titles.get("value").cloned().unwrap_or_default(),
         given: spec.given.clone(),

@@ -175,7 +175,11 @@ fn published_cells<'a>(name: &'a str, table: &'a Table) -> Vec<Case<'a>> {
     let mut cases = Vec::new();
     for (row, line) in table.rows.iter().enumerate() {
         for (column, (cell, shown)) in line.cells.iter().zip(&table.columns).enumerate() {
-            if let Some((mean, spread)) = cell.published {
+            let labels = line.labels.iter().chain(&shown.labels);
+            let labels: Vec<&str> = labels.map(|label| label.name.as_str()).collect();
+            if let Some((mean, spread)) = cell.published
+                && table.comparable.covers(&labels)
+            {
                 let runs = table.published_runs.get();
                 let (published, note) = published_sample(mean, spread, runs, shown);
                 cases.push(case((name, row, column), line, shown, published, note));
@@ -380,5 +384,21 @@ mod tests {
         let open = Verdict::Inconclusive { more_runs: Some(3) };
         let json = serde_json::to_string(&open).unwrap();
         assert_eq!(json, r#"{"verdict":"inconclusive","more_runs":3}"#);
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_compared_get_no_verdict() {
+        let judged = |comparable: &str| {
+            let text = format!(
+                r#"(caption: "c", label: "l", rows: ["m"], over: ["s"], comparable: {comparable},
+                    values: [Value(field: "x", title: "X", published: {{"a": (1, 0.1), "b": (1, 0.1)}})])"#
+            );
+            let run = |m, s, x| record(&[("m", m), ("s", s)], &[("x", x)]);
+            let records =
+                [run("a", "0", 1.0), run("a", "1", 1.1), run("b", "0", 1.0), run("b", "1", 1.1)];
+            let table = tabulate(&spec(&text), &records).unwrap();
+            judge(&[("t".to_owned(), table)], 0.05).len()
+        };
+        assert_eq!((judged("All"), judged(r#"Except(["b"])"#), judged("None")), (2, 1, 0));
     }
 }

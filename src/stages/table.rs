@@ -8,6 +8,7 @@
 //!     values: [Value(field: "dimension", title: "Dimension", best: Closest(4),
 //!                    published: {"pcae": (4.00, 0.00)}, counts: true, margin: Absolute(0.5))],
 //!     published_runs: 5,
+//!     comparable: Except(["hae"]),             // no verdict on these; `None`: on nothing here
 //! )
 //! ```
 //!
@@ -24,7 +25,8 @@ use super::records::{Reported, Review, labeled_records};
 use crate::engine::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage};
 use crate::report::{
-    Best, Given, Layout, Run, Spread, TableSpec, ValueSpec, Values, five_runs, tabulate, without,
+    Best, Comparable, Given, Layout, Run, Spread, TableSpec, ValueSpec, Values, five_runs,
+    tabulate, without,
 };
 
 /// Settings of a table stage; the fields after `records` are those of [`TableSpec`].
@@ -67,6 +69,9 @@ pub struct Table {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
+    /// Which published numbers can be compared with ours.
+    #[serde(default)]
+    pub comparable: Comparable,
     /// Remarks below the table.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -120,6 +125,7 @@ impl Stage for Table {
             titles: self.titles.clone(),
             spread: self.spread,
             published_runs: self.published_runs,
+            comparable: self.comparable.clone(),
             layout: self.layout,
             given: self.given.clone(),
             notes: self.notes.clone(),

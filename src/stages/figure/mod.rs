@@ -155,7 +155,15 @@ fn load_all<T: Artifact>(
     for family in families {
         loaded.extend(context.load_each(family)?);
     }
-    Ok(told_apart(loaded))
+    Ok(loaded)
+}
+
+/// Loads families whose members get a panel each, with the labels that tell these apart.
+fn load_panels<T: Artifact>(
+    context: &RunContext,
+    families: &[Each<T>],
+) -> Result<Vec<(Labels, T)>, StageError> {
+    load_all(context, families).map(told_apart)
 }
 
 /// Keeps the labels by which members differ: what all have in common is no title.
@@ -190,7 +198,7 @@ impl Figure {
             FigureSpec::CodeScatter(spec) => {
                 let samples = self.samples.as_ref().map(|samples| context.load(samples));
                 let samples = samples.transpose()?.map(|AnySamples(samples)| samples);
-                let codes = load_all(context, &self.codes)?;
+                let codes = load_panels(context, &self.codes)?;
                 Drawn::CodeScatter(codes::code_scatter(spec, &codes, samples.as_ref())?)
             }
             FigureSpec::ContactSheet(spec) => {
@@ -203,11 +211,11 @@ impl Figure {
             FigureSpec::DistanceScatter(spec) => {
                 let distances = self.distances.as_ref().ok_or("there are no distances")?;
                 let (codes, distances) =
-                    (load_all(context, &self.codes)?, context.load(distances)?);
+                    (load_panels(context, &self.codes)?, context.load(distances)?);
                 Drawn::DistanceScatter(codes::distance_scatter(spec, &codes, &distances)?)
             }
             FigureSpec::Interpolation(spec) => {
-                let (paths, ends) = (load_all(context, &self.paths)?, images(context)?);
+                let (paths, ends) = (load_panels(context, &self.paths)?, images(context)?);
                 Drawn::Interpolation(strips::strips(spec, &paths, ends.as_ref())?)
             }
             FigureSpec::LearningCurves(spec) => {
@@ -215,11 +223,11 @@ impl Figure {
             }
             FigureSpec::Reconstructions(spec) => {
                 let real = images(context)?.ok_or("there are no images")?;
-                let decoded = load_all(context, &self.paths)?;
+                let decoded = load_panels(context, &self.paths)?;
                 Drawn::Reconstructions(rows::reconstructions(spec, &decoded, &real)?)
             }
             FigureSpec::Traversals(spec) => {
-                Drawn::Traversals(rows::traversals(spec, &load_all(context, &self.paths)?)?)
+                Drawn::Traversals(rows::traversals(spec, &load_panels(context, &self.paths)?)?)
             }
             FigureSpec::VarianceCurves(spec) => {
                 Drawn::VarianceCurves(spec.build(&self.load_records(context)?)?)
