@@ -18,6 +18,8 @@ pub(super) struct TableView {
     head: Vec<Vec<Heading>>,
     rows: Vec<Row>,
     note: Option<String>,
+    /// Given texts and free remarks.
+    remarks: Vec<String>,
     downloads: Vec<Download>,
 }
 
@@ -92,6 +94,7 @@ impl TableView {
             head: head(table),
             rows,
             note: Grid::of(table).note,
+            remarks: remarks(table),
             downloads: facts
                 .files
                 .iter()
@@ -99,6 +102,19 @@ impl TableView {
                 .collect(),
         }
     }
+}
+
+/// Returns the columns of given text, each as a sentence, and the remarks.
+fn remarks(table: &Table) -> Vec<String> {
+    let title = |name: &str| {
+        let mut labels = table.rows.iter().flat_map(|row| &row.labels);
+        labels.find(|label| label.name == name).map_or(name, |label| &label.title).to_owned()
+    };
+    let given = table.given.iter().map(|given| {
+        let cells = given.cells.iter().map(|(key, text)| format!("{} {text}", title(key)));
+        format!("{}: {}.", given.title, cells.collect::<Vec<_>>().join(", "))
+    });
+    given.chain(table.notes.iter().cloned()).collect()
 }
 
 fn cell_view<'a>(
