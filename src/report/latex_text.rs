@@ -85,8 +85,8 @@ fn push_escaped(escaped: &mut String, c: char) {
         '—' => escaped.push_str("---"),
         '‘' => escaped.push_str("`{}"),
         '’' => escaped.push_str("'{}"),
-        '²' => escaped.push_str("$^2$"),
-        '³' => escaped.push_str("$^3$"),
+        '²' => escaped.push_str(r"\textsuperscript{2}"),
+        '³' => escaped.push_str(r"\textsuperscript{3}"),
         '“' => escaped.push_str("``{}"),
         '”' => escaped.push_str("''{}"),
         '…' => escaped.push_str(r"\ldots{}"),
@@ -228,6 +228,9 @@ mod tests {
         }
         for (accent, base) in ('\u{80}'..'\u{3000}').filter_map(accented) {
             rest = rest.replace(&format!("\\{accent}{{{base}}}"), "");
+        }
+        for digit in ["2", "3"] {
+            rest = rest.replace(&format!("\\textsuperscript{{{digit}}}"), "");
         }
         for special in ["&", "%", "$", "#", "_", "{", "}"] {
             rest = rest.replace(&format!("\\{special}"), "");
