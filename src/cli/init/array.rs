@@ -1,5 +1,7 @@
 //! NumPy files: which array holds the samples, which one the classes, and what its sizes mean.
 
+use std::path::Path;
+
 use super::look::{LookError, Seen};
 use crate::data::{
     ArrayContent, ArrayFile, ArraySummary, DataError, DatasetSpec, Files, Layout, Numbers,
@@ -24,11 +26,12 @@ pub(super) fn look(files: &Files) -> Result<Seen, LookError> {
         array.shape == [count] && matches!(array.numbers, Numbers::Bytes | Numbers::Integers)
     };
     let labels = arrays.iter().find(is_label).map(|array| array.name.clone());
-    let is_alone = arrays
-        .iter()
-        .all(|array| array.name == samples.name || Some(&array.name) == labels.as_ref());
+    // An npz may also hold arrays of text, which have no summary: its samples are always named.
+    let is_archive = files.only().is_ok_and(|file| {
+        Path::new(file.name).extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"))
+    });
     let opened = |content| {
-        let array = (!is_alone).then(|| samples.name.clone());
+        let array = is_archive.then(|| samples.name.clone());
         let source = DatasetSpec::Array(ArrayFile { content, array, labels: labels.clone() });
         let opened = source.open(files)?;
         Seen::of("NumPy array", source, opened)
