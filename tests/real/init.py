@@ -85,7 +85,7 @@ def check(name: str, program: Path, work: Path, data: Path, quick: bool) -> int:
         return 1
     wrong = 0
     for table in ["dimension", "errors", "model-free"]:
-        (file,) = (work / "reports").rglob(f"{name}*/**/{table}.md")
+        (file,) = (work / "reports").rglob(f"{table}.md")
         text = file.read_text()
         print("\n".join(line for line in text.splitlines() if line.startswith("|")), flush=True)
         wrong += table != "model-free" and not all(model in text for model in MODELS)
