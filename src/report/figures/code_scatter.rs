@@ -12,6 +12,7 @@ use crate::report::Labels;
 use crate::report::figures::Scale;
 use crate::report::figures::chart::{Across, Chart, Panel};
 use crate::report::figures::key::{Marker, Symbol, ramp};
+use crate::report::figures::panel_title::panel_title;
 use crate::report::figures::scene::{Ink, Mark, PALETTE, Scene};
 use crate::report::figures::typeface::Typeface;
 use crate::report::figures::value_axis::{ValueAxis, four_digits};
@@ -65,7 +66,7 @@ const fn two_thousand() -> NonZeroUsize {
 impl CodeScatterSpec {
     /// Returns the title of a panel: the labels of its model, by their display names.
     pub fn title(&self, labels: &Labels) -> String {
-        labels.values().map(|label| self.shown(label)).collect::<Vec<_>>().join(", ")
+        panel_title(&self.titles, labels)
     }
 
     /// Returns the display name of a factor or label.

@@ -16,6 +16,7 @@ use crate::report::Labels;
 use crate::report::figures::Scale;
 use crate::report::figures::chart::{Across, Chart, Panel};
 use crate::report::figures::key::Symbol;
+use crate::report::figures::panel_title::panel_title;
 use crate::report::figures::scene::{GRAY, Ink, Mark, PALETTE, Scene};
 use crate::report::figures::typeface::Typeface;
 use crate::report::figures::value_axis::{ValueAxis, four_digits};
@@ -77,8 +78,7 @@ pub enum LatentUnit {
 impl DistanceScatterSpec {
     /// Returns the title of a panel: the labels of its model, by their display names.
     pub fn title(&self, labels: &Labels) -> String {
-        let shown = |label: &String| self.titles.get(label).unwrap_or(label).clone();
-        labels.values().map(shown).collect::<Vec<_>>().join(", ")
+        panel_title(&self.titles, labels)
     }
 
     /// Makes a panel of pairs of a geodesic and a latent distance.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::Labels;
 use crate::report::figures::contact_sheet::{TileSize, interleaved};
 use crate::report::figures::interpolation::Pixels;
+use crate::report::figures::panel_title::panel_title;
 use crate::report::figures::scene::{Align, BLACK, GRAY, Mark, Picture, Scene};
 use crate::report::figures::typeface::Typeface;
 
@@ -44,8 +45,7 @@ const fn two() -> NonZeroUsize {
 impl ImageRowsSpec {
     /// Returns the title of a block: the labels of its model, by their display names.
     pub fn title(&self, labels: &Labels) -> String {
-        let shown = |label: &String| self.titles.get(label).unwrap_or(label).clone();
-        labels.values().map(shown).collect::<Vec<_>>().join(", ")
+        panel_title(&self.titles, labels)
     }
 
     /// Puts blocks together.

@@ -18,6 +18,7 @@ mod key;
 pub(super) mod learning_curves;
 pub(super) mod needed;
 mod paint;
+mod panel_title;
 mod scene;
 mod share_axis;
 mod spectrum_legend;
