@@ -10,6 +10,7 @@
 //! stages -> features -> { data, models }
 //! stages -> interpolation -> numerics
 //! stages -> quality -> { geometry, numerics }
+//! models, training -> kernels -> data
 //! data -> download
 //! cli -> data, to look at a file before there is a pipeline
 //! cli, report -> statistics -> nothing
@@ -38,6 +39,8 @@ pub mod features;
 pub mod geometry;
 #[cfg(feature = "science")]
 pub mod interpolation;
+#[cfg(feature = "science")]
+mod kernels;
 #[cfg(feature = "science")]
 pub mod metrics;
 #[cfg(feature = "science")]

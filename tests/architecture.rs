@@ -30,7 +30,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Every module of the library, and which others it may name; itself is understood.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("engine", &[]),
     ("numerics", &[]),
     ("download", &[]),
@@ -42,9 +42,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("quality", &["geometry", "numerics"]),
     ("report", &["numerics", "statistics"]),
     ("data", &["download", "numerics"]),
-    ("models", &["data", "device", "geometry", "numerics"]),
+    ("kernels", &["data", "numerics"]),
+    ("models", &["data", "device", "geometry", "kernels", "numerics"]),
     ("features", &["data", "device", "models", "numerics"]),
-    ("training", &["data", "device", "geometry", "models", "numerics"]),
+    ("training", &["data", "device", "geometry", "kernels", "models", "numerics"]),
     ("classification", &["data", "device", "geometry", "models", "numerics", "training"]),
     (
         "stages",

@@ -2,83 +2,50 @@
 //!
 //! What: 4 x 4 kernels with stride 2 and padding 1, so sides must be even (checked by the network).
 //! Assumptions: weights are kept in PyTorch's layout, activations as `[channels * pixels, batch]`.
-//! Convolutions are matrix products over patches, which on the pure-Rust backend takes less than
-//! half the time of its own convolutions.
+//! On the processor, kernels of our own compute them; other devices use burn's operations.
 //! Checked against: tests/reference/models.json (PyTorch).
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::module::{conv_transpose2d, conv2d};
+use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+use burn::tensor::{Tensor, activation};
 
 use super::layers::Initializer;
 use super::tangents::Affine;
 use crate::data::ImageShape;
+use crate::kernels::{Convolution, Scales, Way, convolve, is_served};
 
 /// Side of every kernel.
 const KERNEL: usize = 4;
 
-/// Which pixel of the large image each kernel weight meets at each pixel of the small one.
-///
-/// Both convolutions are a matrix product with the weights, before or after moving rows
-/// between the large image and its patches; rows hold a whole batch, so moving them is cheap.
-#[derive(Clone, Debug)]
-struct Patches {
-    large: ImageShape,
-    /// Rows of the large image in the order channel, kernel row and column, small row and
-    /// column; what falls outside the image is one row past its end.
-    rows: Vec<i64>,
-}
-
-impl Patches {
-    #[expect(clippy::cast_possible_wrap, reason = "an image has fewer than 2^63 pixels")]
-    fn of(large: ImageShape) -> Self {
-        let ImageShape { channels, height, width } = large;
-        // Stride 2 and padding 1, so that kernel row 0 lies above the first pixel row.
-        let meets = |small: usize, kernel: usize, side: usize| {
-            (2 * small + kernel).checked_sub(1).filter(|&place| place < side)
-        };
-        let outside = large.pixels();
-        let mut rows = Vec::with_capacity(outside * KERNEL * KERNEL / 4);
-        for channel in 0..channels {
-            for kernel in 0..KERNEL * KERNEL {
-                for small in 0..(height / 2) * (width / 2) {
-                    let y = meets(small / (width / 2), kernel / KERNEL, height);
-                    let x = meets(small % (width / 2), kernel % KERNEL, width);
-                    let row = y.zip(x).map(|(y, x)| (channel * height + y) * width + x);
-                    rows.push(row.unwrap_or(outside) as i64);
-                }
-            }
+/// Goes from one image to the other: `[channels * pixels, batch]` to the same.
+fn resample(
+    convolution: Convolution,
+    input: Tensor<2>,
+    weight: Tensor<4>,
+    bias: Tensor<1>,
+) -> Tensor<2> {
+    if is_served(&input.device()) {
+        return convolve(convolution, input, weight, bias);
+    }
+    let Convolution { way, scales, relu } = convolution;
+    let (from, to) = scales.along(way);
+    let [_, batch] = input.dims();
+    // Views, not copies, where a device keeps the batch first in memory.
+    let images = input.reshape([from.channels, from.height, from.width, batch]);
+    let images = images.permute([3, 0, 1, 2]);
+    let output = match way {
+        Way::Down => {
+            let options = ConvOptions::new([2, 2], [1, 1], [1, 1], 1);
+            conv2d(images, weight, Some(bias), options)
         }
-        Self { large, rows }
-    }
-
-    fn small_pixels(&self) -> usize {
-        self.large.height / 2 * (self.large.width / 2)
-    }
-
-    fn rows_on(&self, device: &Device) -> Tensor<1, Int> {
-        Tensor::from_data(TensorData::new(self.rows.clone(), [self.rows.len()]), device)
-    }
-
-    /// Copies the rows of a large image into patches: `[channels * 16, small pixels * batch]`.
-    fn take(&self, large: Tensor<2>) -> Tensor<2> {
-        let [_, batch] = large.dims();
-        let device = large.device();
-        let outside = Tensor::zeros([1, batch], &device);
-        let taken = Tensor::cat(vec![large, outside], 0).select(0, self.rows_on(&device));
-        taken.reshape([self.large.channels * KERNEL * KERNEL, self.small_pixels() * batch])
-    }
-
-    /// Adds patches up into a large image: the transpose of [`Patches::take`].
-    fn give(&self, patches: Tensor<2>) -> Tensor<2> {
-        let [_, columns] = patches.dims();
-        let (batch, pixels) = (columns / self.small_pixels(), self.large.pixels());
-        let device = patches.device();
-        let patches = patches.reshape([self.rows.len(), batch]);
-        let rows = self.rows_on(&device);
-        Tensor::zeros([pixels + 1, batch], &device)
-            .select_assign(0, rows, patches, IndexingUpdateOp::Add)
-            .narrow(0, 0, pixels)
-    }
+        Way::Up => {
+            let options = ConvTransposeOptions::new([2, 2], [1, 1], [0, 0], [1, 1], 1);
+            conv_transpose2d(images, weight, Some(bias), options)
+        }
+    };
+    let output = output.permute([1, 2, 3, 0]).reshape([to.pixels(), batch]);
+    if relu { activation::relu(output) } else { output }
 }
 
 /// A convolution that halves height and width.
@@ -89,7 +56,7 @@ pub(super) struct Halving {
     /// `[outputs]`
     bias: Param<Tensor<1>>,
     #[module(skip)]
-    patches: Patches,
+    scales: Scales,
 }
 
 impl Halving {
@@ -99,17 +66,14 @@ impl Halving {
         Self {
             weight: initial.draw([outputs, inputs, KERNEL, KERNEL], fan_in),
             bias: initial.draw([outputs], fan_in),
-            patches: Patches::of(large),
+            scales: Scales::halving(large, outputs),
         }
     }
 
-    /// `[inputs * large pixels, batch]` to `[outputs * small pixels, batch]`
-    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let [_, batch] = input.dims();
-        let weight: Tensor<2> = self.weight.val().flatten(1, 3);
-        let outputs = weight.dims()[0];
-        let output = weight.matmul(self.patches.take(input)) + self.bias.val().unsqueeze_dim(1);
-        output.reshape([outputs * self.patches.small_pixels(), batch])
+    /// `[inputs * large pixels, batch]` to `[outputs * small pixels, batch]`, perhaps with a ReLU.
+    pub(super) fn forward(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
+        let convolution = Convolution { way: Way::Down, scales: self.scales, relu };
+        resample(convolution, input, self.weight.val(), self.bias.val())
     }
 }
 
@@ -121,7 +85,7 @@ pub(super) struct Doubling {
     /// `[outputs]`
     bias: Param<Tensor<1>>,
     #[module(skip)]
-    patches: Patches,
+    scales: Scales,
 }
 
 impl Doubling {
@@ -132,36 +96,34 @@ impl Doubling {
         Self {
             weight: initial.draw([inputs, outputs, KERNEL, KERNEL], fan_in),
             bias: initial.draw([outputs], fan_in),
-            patches: Patches::of(large),
+            scales: Scales::halving(large, inputs),
         }
     }
 
     /// Returns the number of channels that come out.
     pub(super) const fn outputs(&self) -> usize {
-        self.patches.large.channels
+        self.scales.large.channels
     }
 
-    /// Adds the bias of each channel: `[outputs * large pixels, batch]` to the same.
-    fn shift(&self, output: Tensor<2>) -> Tensor<2> {
-        let [rows, batch] = output.dims();
-        let channels = self.outputs();
-        let output = output.reshape([channels, rows / channels * batch]);
-        (output + self.bias.val().unsqueeze_dim(1)).reshape([rows, batch])
+    fn resample(&self, input: Tensor<2>, bias: Tensor<1>, relu: bool) -> Tensor<2> {
+        let convolution = Convolution { way: Way::Up, scales: self.scales, relu };
+        resample(convolution, input, self.weight.val(), bias)
     }
 }
 
 impl Affine for Doubling {
     /// `[inputs * small pixels, batch]` to `[outputs * large pixels, batch]`
     fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        self.shift(self.map(input))
+        self.resample(input, self.bias.val(), false)
+    }
+
+    fn forward_relu(&self, input: Tensor<2>) -> Tensor<2> {
+        self.resample(input, self.bias.val(), true)
     }
 
     fn map(&self, tangents: Tensor<2>) -> Tensor<2> {
-        let [_, batch] = tangents.dims();
-        let weight: Tensor<2> = self.weight.val().flatten(1, 3);
-        let inputs = weight.dims()[0];
-        let columns = self.patches.small_pixels() * batch;
-        self.patches.give(weight.transpose().matmul(tangents.reshape([inputs, columns])))
+        let unbiased = self.bias.val().zeros_like();
+        self.resample(tangents, unbiased, false)
     }
 }
 

@@ -83,17 +83,15 @@ impl Decoder {
             hidden = hidden.relu().through(layer);
         }
         for (index, convolution) in self.convolutions.iter().enumerate() {
-            if index > 0 {
-                hidden = hidden.relu();
-            }
-            hidden = hidden.through(convolution); // twice the sides
-            if let Some(norm) = self.norms.get(index) {
-                hidden = hidden.through(norm);
-            }
+            // Twice the sides; no ReLU follows the last layer of all.
+            let is_last = index + 1 == self.convolutions.len() && self.last.is_none();
+            hidden = match self.norms.get(index) {
+                Some(norm) => hidden.through(convolution).through_relu(norm),
+                None if is_last => hidden.through(convolution),
+                None => hidden.through_relu(convolution),
+            };
         }
         if let Some(last) = &self.last {
-            let follows_convolution = !self.convolutions.is_empty();
-            hidden = if follows_convolution { hidden.relu() } else { hidden };
             hidden = hidden.through(last);
         }
         hidden

@@ -60,11 +60,11 @@ impl Encoder {
     pub(super) fn look(&self, inputs: Tensor<2>) -> Tensor<2> {
         let mut hidden = inputs.transpose(); // batch last, see `layers`
         for (index, convolution) in self.convolutions.iter().enumerate() {
-            hidden = convolution.forward(hidden); // half the sides
-            if let Some(norm) = self.norms.get(index) {
-                hidden = norm.forward(hidden);
-            }
-            hidden = activation::relu(hidden);
+            // Half the sides.
+            hidden = match self.norms.get(index) {
+                Some(norm) => activation::relu(norm.forward(convolution.forward(hidden, false))),
+                None => convolution.forward(hidden, true),
+            };
         }
         for layer in &self.hidden {
             hidden = activation::relu(layer.forward(hidden));

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ModelError, Start};
 use crate::data::SampleForm;
+use crate::kernels::{Comparison, compare, is_served};
 
 /// The parts of a loss, each with its name, and their weighted sum.
 #[derive(Clone, Debug)]
@@ -87,6 +88,9 @@ impl Reconstruction {
 
     /// Compares raw outputs with the samples they should be, both `[batch, values]`.
     pub fn loss(self, output: Tensor<2>, stands_for: Output, samples: Tensor<2>) -> Tensor<1> {
+        if stands_for == Output::Logits && is_served(&output.device()) {
+            return self.loss_of_logits(output, samples);
+        }
         let errors = match self {
             Self::CrossEntropy | Self::MeanCrossEntropy => {
                 cross_entropies(output, stands_for, samples)
@@ -100,6 +104,18 @@ impl Reconstruction {
             Self::CrossEntropy | Self::SquaredError => errors.sum_dim(1).mean(),
             Self::MeanCrossEntropy | Self::MeanSquaredError => errors.mean_dim(1).mean(),
         }
+    }
+
+    fn loss_of_logits(self, logits: Tensor<2>, samples: Tensor<2>) -> Tensor<1> {
+        let [batch, values] = samples.dims();
+        let (comparison, count) = match self {
+            Self::CrossEntropy => (Comparison::CrossEntropy, batch),
+            Self::MeanCrossEntropy => (Comparison::CrossEntropy, batch * values),
+            Self::SquaredError => (Comparison::SquaredError, batch),
+            Self::MeanSquaredError => (Comparison::SquaredError, batch * values),
+        };
+        // Decoders compute with the batch last, see `layers`.
+        compare(comparison, logits.transpose(), samples).div_scalar(count as f64)
     }
 }
 

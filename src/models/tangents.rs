@@ -16,6 +16,11 @@ pub(super) trait Affine {
     /// Returns what the layer makes of values, `[inputs, batch]`.
     fn forward(&self, input: Tensor<2>) -> Tensor<2>;
 
+    /// Returns the same after a ReLU.
+    fn forward_relu(&self, input: Tensor<2>) -> Tensor<2> {
+        activation::relu(self.forward(input))
+    }
+
     /// Returns what the linear map makes of derivatives, `[inputs, batch]`.
     fn map(&self, tangents: Tensor<2>) -> Tensor<2>;
 }
@@ -27,6 +32,11 @@ pub(super) trait Signal: Sized {
 
     /// Goes through a ReLU.
     fn relu(self) -> Self;
+
+    /// Goes through an affine layer and a ReLU.
+    fn through_relu(self, layer: &impl Affine) -> Self {
+        self.through(layer).relu()
+    }
 }
 
 impl Signal for Tensor<2> {
@@ -36,6 +46,10 @@ impl Signal for Tensor<2> {
 
     fn relu(self) -> Self {
         activation::relu(self)
+    }
+
+    fn through_relu(self, layer: &impl Affine) -> Self {
+        layer.forward_relu(self)
     }
 }
 

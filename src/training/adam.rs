@@ -15,6 +15,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::kernels::{Descending, Descent};
 use crate::models::{Slopes, WeightArray, Weights};
 use crate::numerics::units::{Fraction, NonNegativeF64, PositiveF64};
 
@@ -169,25 +170,20 @@ impl Adam {
         factor: f64,
     ) -> Tensor<1> {
         let step = i32::try_from(self.steps).unwrap_or(i32::MAX);
-        let correction_1 = 1.0 - self.beta_1.powi(step);
-        let correction_2 = (1.0 - self.beta_2.powi(step)).sqrt();
-        let gradient = if self.weight_decay > 0.0 {
-            gradient + values.clone().mul_scalar(self.weight_decay)
-        } else {
-            gradient
+        let descent = Descent {
+            beta_1: self.beta_1,
+            beta_2: self.beta_2,
+            epsilon: self.epsilon,
+            weight_decay: self.weight_decay,
+            length: factor * self.rate / (1.0 - self.beta_1.powi(step)),
+            correction: (1.0 - self.beta_2.powi(step)).sqrt(),
         };
-        let fresh_1 = gradient.clone().mul_scalar(1.0 - self.beta_1);
-        let fresh_2 = gradient.square().mul_scalar(1.0 - self.beta_2);
-        let (first, second) = match self.moments.remove(&name) {
-            Some(Moments { first, second }) => {
-                (first.mul_scalar(self.beta_1) + fresh_1, second.mul_scalar(self.beta_2) + fresh_2)
-            }
-            None => (fresh_1, fresh_2),
-        };
-        let spread = second.clone().sqrt().div_scalar(correction_2).add_scalar(self.epsilon);
-        let change = first.clone().div(spread).mul_scalar(factor * self.rate / correction_1);
+        let unmoved = || Moments { first: values.zeros_like(), second: values.zeros_like() };
+        let Moments { first, second } = self.moments.remove(&name).unwrap_or_else(unmoved);
+        let descending = Descending { weights: values, first, second };
+        let Descending { weights, first, second } = descending.step(gradient, descent);
         self.moments.insert(name, Moments { first, second });
-        values - change
+        weights
     }
 }
 

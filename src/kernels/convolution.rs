@@ -1,0 +1,288 @@
+//! The convolution as an operation of burn's, with slopes of its own.
+//!
+//! Checked against: burn's own convolutions (below), and PyTorch (tests/reference/models.json).
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSlice, ParallelSliceMut};
+
+use super::dense::{FlexTensor, SHARE, dense, tensor, values, values_mut};
+use super::gather::Gathering;
+use super::slopes::{bias_slopes, weight_slopes};
+use super::{Scales, Way};
+
+/// What a convolution does besides its weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Convolution {
+    /// Down for a convolution, up for a transposed one.
+    pub(crate) way: Way,
+    /// The images before and after.
+    pub(crate) scales: Scales,
+    /// Whether what is below zero becomes zero.
+    pub(crate) relu: bool,
+}
+
+/// Convolves images, `[channels * pixels, batch]`, with weights `[small channels, large channels, 4,
+/// 4]` and adds a bias to each output channel.
+pub(crate) fn convolve(
+    convolution: Convolution,
+    input: Tensor<2>,
+    weight: Tensor<4>,
+    bias: Tensor<1>,
+) -> Tensor<2> {
+    let (input, weight) = (input.into_dispatch(), weight.into_dispatch());
+    let output = Dispatch::gather_2x(input, weight, bias.into_dispatch(), convolution);
+    Tensor::from_dispatch(output)
+}
+
+#[backend_extension(Flex, Autodiff)]
+pub(crate) trait Convolve: Backend {
+    fn gather_2x(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        convolution: Convolution,
+    ) -> FloatTensor<Self>;
+}
+
+impl Convolve for Flex {
+    fn gather_2x(
+        input: FlexTensor,
+        weight: FlexTensor,
+        bias: FlexTensor,
+        convolution: Convolution,
+    ) -> FlexTensor {
+        let Convolution { way, scales, relu } = convolution;
+        let (input, weight, bias) = (dense(input), dense(weight), dense(bias));
+        let gathering =
+            Gathering { way, scales, weights: values(&weight), bias: Some(values(&bias)), relu };
+        let (_, to) = scales.along(way);
+        let batch = batch(&input);
+        tensor(gathering.of(values(&input), batch), [to.pixels(), batch])
+    }
+}
+
+impl<C: CheckpointStrategy> Convolve for Autodiff<Flex, C> {
+    fn gather_2x(
+        input: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        convolution: Convolution,
+    ) -> FloatTensor<Self> {
+        let (input, input_node) = input.into_parts();
+        let (weight, weight_node) = weight.into_parts();
+        let (bias, bias_node) = bias.into_parts();
+        let (input, weight) = (dense(input), dense(weight));
+        let output = Flex::gather_2x(input.clone(), weight.clone(), bias, convolution);
+        match Slopes.prepare::<C>([input_node, weight_node, bias_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let gate = convolution.relu.then(|| output.clone());
+                prep.finish(Seen { convolution, input, weight, gate }, output)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(output),
+        }
+    }
+}
+
+/// What slopes need to know of the way forward.
+#[derive(Clone, Debug)]
+struct Seen {
+    convolution: Convolution,
+    input: FlexTensor,
+    weight: FlexTensor,
+    /// The output, where only what is above zero passed.
+    gate: Option<FlexTensor>,
+}
+
+#[derive(Debug)]
+struct Slopes;
+
+impl Backward<Flex, 3> for Slopes {
+    type State = Seen;
+
+    fn backward(self, ops: Ops<Seen, 3>, grads: &mut Gradients, _checkpointer: &mut Checkpointer) {
+        let [input_node, weight_node, bias_node] = ops.parents;
+        let Seen { convolution, input, weight, gate } = ops.state;
+        let Convolution { way, scales, .. } = convolution;
+        let mut slopes = dense(grads.consume::<Flex>(&ops.node));
+        if let Some(gate) = gate {
+            slopes = pass(slopes, &gate);
+        }
+        let batch = batch(&slopes);
+        let (from, to) = scales.along(way);
+        if let Some(node) = bias_node {
+            let bias = tensor(bias_slopes(values(&slopes), to.channels), [to.channels]);
+            grads.register::<Flex>(node.id, bias);
+        }
+        if let Some(node) = weight_node {
+            let (small, large) = match way {
+                Way::Down => (&slopes, &input),
+                Way::Up => (&input, &slopes),
+            };
+            let found = weight_slopes(scales, values(small), values(large), batch);
+            let shape = [scales.small.channels, scales.large.channels, 4, 4];
+            grads.register::<Flex>(node.id, tensor(found, shape));
+        }
+        if let Some(node) = input_node {
+            let (way, weights) = (way.back(), values(&weight));
+            let gathering = Gathering { way, scales, weights, bias: None, relu: false };
+            let found = gathering.of(values(&slopes), batch);
+            grads.register::<Flex>(node.id, tensor(found, [from.pixels(), batch]));
+        }
+    }
+}
+
+/// Lets slopes pass where the output was above zero, or no number.
+fn pass(mut slopes: FlexTensor, gate: &FlexTensor) -> FlexTensor {
+    let gates = values(gate).par_chunks(SHARE);
+    values_mut(&mut slopes).par_chunks_mut(SHARE).zip(gates).for_each(|(slopes, gates)| {
+        for (slope, gate) in slopes.iter_mut().zip(gates) {
+            *slope = if *gate > 0.0 || gate.is_nan() { *slope } else { 0.0 };
+        }
+    });
+    slopes
+}
+
+fn batch(images: &FlexTensor) -> usize {
+    images.layout().shape()[1]
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::module::{conv_transpose2d, conv2d};
+    use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+    use burn::tensor::{Device, TensorData};
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    use super::*;
+    use crate::data::ImageShape;
+    use crate::numerics::Seed;
+
+    /// A convolution by burn itself.
+    fn plainly(
+        Convolution { way, scales, relu }: Convolution,
+        input: Tensor<2>,
+        weight: Tensor<4>,
+        bias: Tensor<1>,
+    ) -> Tensor<2> {
+        let (from, to) = scales.along(way);
+        let batch = input.dims()[1];
+        let images = input.reshape([from.channels, from.height, from.width, batch]);
+        let images = images.permute([3, 0, 1, 2]);
+        let output = match way {
+            Way::Down => {
+                let options = ConvOptions::new([2, 2], [1, 1], [1, 1], 1);
+                conv2d(images, weight, Some(bias), options)
+            }
+            Way::Up => {
+                let options = ConvTransposeOptions::new([2, 2], [1, 1], [0, 0], [1, 1], 1);
+                conv_transpose2d(images, weight, Some(bias), options)
+            }
+        };
+        let output = output.permute([1, 2, 3, 0]).reshape([to.pixels(), batch]);
+        if relu { burn::tensor::activation::relu(output) } else { output }
+    }
+
+    /// Returns the output, and the slopes of a weighted sum of it by input, weight and bias.
+    fn with_slopes(
+        convolution: Convolution,
+        batch: usize,
+        by: fn(Convolution, Tensor<2>, Tensor<4>, Tensor<1>) -> Tensor<2>,
+    ) -> Vec<Vec<f32>> {
+        let device = Device::flex().autodiff();
+        let Convolution { way, scales, .. } = convolution;
+        let (from, to) = scales.along(way);
+        let mut rng = Seed(1).stream("test");
+        let mut draw =
+            |count: usize| -> Vec<f32> { (0..count).map(|_| rng.random::<f32>() - 0.5).collect() };
+        let mut tensor = |shape: Vec<usize>| TensorData::new(draw(shape.iter().product()), shape);
+        let input = Tensor::<2>::from_data(tensor(vec![from.pixels(), batch]), &device);
+        let input = input.require_grad();
+        let shape = vec![scales.small.channels, scales.large.channels, 4, 4];
+        let weight = Tensor::<4>::from_data(tensor(shape), &device).require_grad();
+        let bias = Tensor::<1>::from_data(tensor(vec![to.channels]), &device).require_grad();
+        let importance = Tensor::<2>::from_data(tensor(vec![to.pixels(), batch]), &device);
+        let output = by(convolution, input.clone(), weight.clone(), bias.clone());
+        let gradients = (output.clone() * importance).sum().backward();
+        vec![
+            output.into_data().iter().collect(),
+            input.grad(&gradients).unwrap().into_data().iter().collect(),
+            weight.grad(&gradients).unwrap().into_data().iter().collect(),
+            bias.grad(&gradients).unwrap().into_data().iter().collect(),
+        ]
+    }
+
+    fn scales(small: usize, large: usize, height: usize, width: usize) -> Scales {
+        let large = ImageShape { channels: large, height: 2 * height, width: 2 * width };
+        Scales::halving(large, small)
+    }
+
+    fn assert_agrees(convolution: Convolution, batch: usize) {
+        let ours = with_slopes(convolution, batch, convolve);
+        let theirs = with_slopes(convolution, batch, plainly);
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let largest = theirs.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+            assert_eq!(ours.len(), theirs.len());
+            for (ours, theirs) in ours.iter().zip(theirs) {
+                let apart = (ours - theirs).abs();
+                assert!(apart <= 2e-5 * largest.max(1e-3), "{convolution:?} {batch}: {apart}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn values_and_slopes_are_those_of_burns_own_convolutions(
+            small in 1_usize..14,
+            large in 1_usize..14,
+            height in 1_usize..6,
+            width in 1_usize..12,
+            batch in 1_usize..70,
+            up: bool,
+            relu: bool,
+        ) {
+            let way = if up { Way::Up } else { Way::Down };
+            let scales = scales(small, large, height, width);
+            assert_agrees(Convolution { way, scales, relu }, batch);
+        }
+    }
+
+    #[test]
+    fn many_weights_are_shared_out_and_give_the_same() {
+        let scales = scales(130, 132, 2, 2);
+        for way in [Way::Down, Way::Up] {
+            assert_agrees(Convolution { way, scales, relu: true }, 33);
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_change_the_bytes() {
+        let scales = scales(16, 8, 8, 8);
+        let with_threads = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let convolution = Convolution { way: Way::Down, scales, relu: true };
+            pool.install(|| with_slopes(convolution, 100, convolve))
+        };
+        assert_eq!(with_threads(1), with_threads(3));
+    }
+
+    #[test]
+    fn what_is_not_a_number_does_not_become_zero() {
+        let device = Device::flex();
+        let scales = scales(2, 1, 1, 1);
+        let input = Tensor::<2>::full([4, 3], f32::NAN, &device);
+        let weight = Tensor::<4>::ones([2, 1, 4, 4], &device);
+        let bias = Tensor::<1>::zeros([2], &device);
+        let convolution = Convolution { way: Way::Down, scales, relu: true };
+        let output = convolve(convolution, input, weight, bias).into_data();
+        assert!(output.iter::<f32>().all(f32::is_nan));
+    }
+}

@@ -1,0 +1,68 @@
+//! What takes most of the time of training on the processor, written for it.
+//!
+//! Convolutions have 4 x 4 kernels with stride 2 and padding 1. Every weight joins pixels of a large image with pixels of one of half its sides. Going
+//! down, from large to small, is a convolution and also the slope of a transposed one; going up is
+//! the reverse. So two gatherings and one sum of products make both layers and all their slopes.
+//! Batches are `[channels, height, width, batch]`. A strip of samples is copied so that a
+//! pixel's channels lie side by side, and a tile of outputs is kept in registers while its inputs
+//! stream by: neither patches nor transposes are ever written out.
+//!
+//! All of them are operations of burn's pure-Rust backend, with slopes of their own; other devices
+//! use burn's operations ([`is_served`] tells which). Results don't depend on the number of threads,
+//! but in their last bits on how many numbers the processor takes at once.
+
+mod comparison;
+mod convolution;
+mod dense;
+mod descent;
+mod gather;
+mod panels;
+mod slopes;
+mod strip;
+
+pub(crate) use self::comparison::{Comparison, compare};
+pub(crate) use self::convolution::{Convolution, convolve};
+pub(crate) use self::dense::is_served;
+pub(crate) use self::descent::{Descending, Descent};
+use crate::data::ImageShape;
+
+/// From which image to which a gathering goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From the large image to the small one.
+    Down,
+    /// From the small image to the large one.
+    Up,
+}
+
+impl Way {
+    const fn back(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
+}
+
+/// An image, and the one of half its sides that weights join it with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scales {
+    pub(crate) small: ImageShape,
+    pub(crate) large: ImageShape,
+}
+
+impl Scales {
+    /// Joins an image with one of half its sides.
+    pub(crate) const fn halving(large: ImageShape, channels: usize) -> Self {
+        let small = ImageShape { channels, height: large.height / 2, width: large.width / 2 };
+        Self { small, large }
+    }
+
+    /// Returns where a gathering starts and where it ends.
+    pub(crate) const fn along(self, way: Way) -> (ImageShape, ImageShape) {
+        match way {
+            Way::Down => (self.large, self.small),
+            Way::Up => (self.small, self.large),
+        }
+    }
+}
