@@ -38,3 +38,5 @@ mod report;
 mod reruns;
 /// Scores of samples by their features.
 mod scores;
+/// Runs added until published numbers have verdicts.
+mod until_decided;

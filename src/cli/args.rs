@@ -73,6 +73,14 @@ pub(super) struct RunArgs {
     /// Run these stages even though their results are cached
     #[arg(short, long, value_name = "STAGE")]
     pub force: Vec<String>,
+    /// How stages are run
+    #[command(flatten)]
+    pub manner: MannerArgs,
+}
+
+/// How stages are run
+#[derive(Clone, Debug, Args)]
+pub(super) struct MannerArgs {
     /// What happens to the rest when a stage fails
     #[arg(long, value_name = "POLICY", default_value = "finish")]
     pub on_error: OnError,
@@ -203,11 +211,20 @@ pub(super) enum Command {
         /// of the alpha that is left
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=30))]
         look: Option<u32>,
+        /// Add runs where the verdict is inconclusive and look again, until none is; every look
+        /// spends half of the alpha that is left
+        #[arg(long, conflicts_with = "look")]
+        until_decided: bool,
+        /// With --until-decided: have at most this many labels on the axis that is averaged over
+        #[arg(long, value_name = "N", default_value_t = 20, requires = "until_decided", value_parser = at_least_one)]
+        most: usize,
         /// Exit with code 4 unless every published number is reproduced or bettered
         #[arg(long)]
         strict: bool,
         #[command(flatten)]
         file: File,
+        #[command(flatten, next_help_heading = "Options of --until-decided")]
+        manner: MannerArgs,
     },
     /// Show which cells moved between two reports, how far and why; exit with code 1 if any did
     Diff {

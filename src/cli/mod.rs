@@ -9,6 +9,7 @@ mod collect;
 mod compare;
 mod diff;
 mod doctor;
+mod execute;
 mod explain;
 mod export;
 mod failure;
@@ -17,8 +18,10 @@ mod graph;
 mod init;
 mod log;
 mod missing;
+mod open_cells;
 mod outlook;
 mod plan;
+mod postmortem;
 mod prediction;
 mod progress;
 mod publish;
@@ -31,6 +34,7 @@ mod stage;
 mod status;
 mod terminal;
 mod trace;
+mod until_decided;
 mod why;
 
 use std::process::ExitCode;
@@ -91,9 +95,14 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Trace { table, row, column, file } => {
             trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
         }
-        Command::Compare { alpha, look, strict, file } => {
+        Command::Compare { alpha, look, until_decided, most, strict, manner, file } => {
+            let file = given(file);
+            if until_decided {
+                let bounds = until_decided::Bounds { alpha, most, strict };
+                return until_decided::compare(common, &manner, bounds, file.as_deref());
+            }
             let alpha = look.map_or(alpha, |look| spent_alpha(alpha, look));
-            compare::compare(common, alpha, strict, given(file).as_deref())
+            compare::compare(common, alpha, strict, file.as_deref())
         }
         Command::Diff { old, new } => diff::diff(common, &old, &new),
         Command::Report { open, watch, check, file } => {

@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::args::{Common, RunArgs};
+use super::args::{Common, MannerArgs};
 use super::failure::Failure;
 use super::missing::Missing;
 use super::prediction::{Lanes, Prediction};
@@ -32,7 +32,7 @@ pub(super) fn due(selection: &Selection, standings: &[Standing]) -> Vec<StageInd
 /// Tells what lies ahead; an error if the run should not start.
 pub(super) fn before_run(
     common: &Common,
-    args: &RunArgs,
+    args: &MannerArgs,
     session: &Session,
     selection: &Selection,
     manner: &Manner,

@@ -9,7 +9,8 @@ use super::failure::Failure;
 use super::terminal;
 use crate::device::{self, DeviceName};
 use crate::engine::cache::{Cache, Check, Entry};
-use crate::engine::diagnostic::draw;
+use crate::engine::diagnostic::{Diagnostic, draw};
+use crate::engine::extend::Extendable;
 use crate::engine::outside::Presence;
 use crate::engine::plan::{Plan, StageIndex};
 use crate::engine::select;
@@ -97,9 +98,23 @@ pub(super) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStag
         let folder = folder.display();
         return Err(Failure::usage(format!("the data folder `{folder}` does not exist")));
     }
-    let presence = common.data.clone().map_or(Presence::Seen, Presence::SeenIn);
-    Plan::load(source, &presence)
-        .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
+    Plan::load(source, &presence(common)).map_err(|mistakes| drawing(source, &mistakes))
+}
+
+/// Finds the axes of a pipeline file that can go on, or draws its mistakes.
+pub(super) fn load_extendable<'a>(
+    source: &'a Source,
+    common: &Common,
+) -> Result<Extendable<'a>, Failure> {
+    Extendable::of(source, &presence(common)).map_err(|mistakes| drawing(source, &mistakes))
+}
+
+fn presence(common: &Common) -> Presence {
+    common.data.clone().map_or(Presence::Seen, Presence::SeenIn)
+}
+
+fn drawing(source: &Source, mistakes: &[Diagnostic]) -> Failure {
+    Failure::drawing(draw(source, mistakes, terminal::style()))
 }
 
 /// Parses a pipeline file as it was when only these outside files were there, or draws its mistakes.
@@ -108,7 +123,7 @@ pub(super) fn load_recorded_plan(
     present: &BTreeSet<String>,
 ) -> Result<Plan<AnyStage>, Failure> {
     Plan::load(source, &Presence::Recorded(present.clone()))
-        .map_err(|mistakes| Failure::drawing(draw(source, &mistakes, terminal::style())))
+        .map_err(|mistakes| drawing(source, &mistakes))
 }
 
 /// Opens the cache folder.

@@ -15,6 +15,7 @@ pub mod digest;
 pub mod encoding;
 pub mod events;
 pub mod executor;
+pub mod extend;
 pub mod failpoint;
 mod holes;
 pub mod host;

@@ -28,6 +28,14 @@ pub struct Selection {
     pub forced: BTreeSet<StageIndex>,
 }
 
+impl Selection {
+    /// Returns the choice of some stages with everything they need.
+    pub fn needed_by<S>(plan: &Plan<S>, stages: BTreeSet<StageIndex>) -> Self {
+        let allowed = closure(stages, |stage| inputs(plan, stage));
+        Self { allowed, forced: BTreeSet::new() }
+    }
+}
+
 /// Why a choice can't be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
@@ -74,7 +82,7 @@ impl Choice {
             let upstream = closure(find_all(plan, &self.until)?, |stage| inputs(plan, stage));
             wanted = wanted.intersection(&upstream).copied().collect();
         }
-        Ok(closure(wanted, |stage| inputs(plan, stage)))
+        Ok(Selection::needed_by(plan, wanted).allowed)
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Axis {
     pub name: String,
     /// Labels with the place of their value.
     pub values: Vec<(String, Span)>,
+    /// Whether it is written as a list, each value its own label.
+    pub is_list: bool,
 }
 
 /// A value with a name, somewhere in the file.
@@ -287,7 +289,8 @@ impl Reader<'_> {
     /// plain value is its label.
     fn axis(&mut self, axis: Named) -> Axis {
         let text = &self.source.text()[axis.value.range()];
-        let values = if text.starts_with('[') {
+        let is_list = text.starts_with('[');
+        let values = if is_list {
             self.listed(axis.value, text)
         } else {
             match dialect().from_str::<Entries<'_>>(text) {
@@ -296,7 +299,7 @@ impl Reader<'_> {
                     let base = axis.value.start;
                     let shift = |span: Span| Span::new(base + span.start, base + span.end);
                     self.mistakes.push(parse_error::explain(text, &error, "axis", shift));
-                    return Axis { name: axis.name, values: Vec::new() };
+                    return Axis { name: axis.name, values: Vec::new(), is_list };
                 }
             }
         };
@@ -306,7 +309,7 @@ impl Reader<'_> {
                     .help("give it at least one, such as `{ \"s0\": 0 }` or `[0]`"),
             );
         }
-        Axis { name: axis.name, values }
+        Axis { name: axis.name, values, is_list }
     }
 
     fn labeled(&mut self, entries: &Entries<'_>) -> Vec<(String, Span)> {
@@ -328,7 +331,7 @@ impl Reader<'_> {
         let mut found = Vec::<(String, Span)>::new();
         for item in items {
             let place = place(self.source, item);
-            let label = item.get_ron().trim().trim_matches('"').to_owned();
+            let label = self.source.slice(place).trim_matches('"').to_owned();
             let problem = if !is_label(&label) {
                 "only plain words and numbers can be their own labels"
             } else if found.iter().any(|(seen, _)| *seen == label) {

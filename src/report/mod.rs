@@ -19,6 +19,8 @@ pub mod latex;
 mod latex_text;
 #[cfg(test)]
 mod layouts;
+#[cfg(test)]
+mod looks;
 pub mod markdown;
 mod movement;
 mod notes;
@@ -71,5 +73,5 @@ pub use table::{
     TableRow, TableSpec, Titled, ValueSpec,
 };
 pub use tabulate::tabulate;
-pub use verdict::{Judged, Verdict, judge};
+pub use verdict::{Judged, Verdict, judge, judge_again};
 pub use view::without;

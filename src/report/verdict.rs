@@ -46,6 +46,11 @@ impl Verdict {
         }
     }
 
+    /// Returns whether the runs say what there is to say.
+    pub const fn is_decided(&self) -> bool {
+        matches!(self, Self::Reproduced | Self::Better | Self::Differs)
+    }
+
     /// Returns whether the published number is matched or surpassed.
     pub const fn is_confirmed(&self) -> bool {
         matches!(self, Self::Reproduced | Self::Better)
@@ -109,38 +114,71 @@ struct Case<'a> {
 
 /// Judges every published number of some tables, each given with the name of its stage.
 pub fn judge(tables: &[(String, Table)], alpha: f64) -> Vec<Judged> {
+    judge_again(tables, alpha, &[])
+}
+
+/// Judges the same tables at a further look with its own share of alpha. What an earlier look
+/// decided stays decided, also where runs were added.
+///
+/// For Holm's method a decided cell is rejected in the one kind of hypothesis and never will be in
+/// the other. So each look divides its share by at least the number of true hypotheses, as long as
+/// none of them was rejected, and the chance that one ever is, is at most the sum of the shares.
+pub fn judge_again(tables: &[(String, Table)], alpha: f64, earlier: &[Judged]) -> Vec<Judged> {
     let cases: Vec<Case<'_>> =
         tables.iter().flat_map(|(name, table)| published_cells(name, table)).collect();
-    let tested = || cases.iter().filter_map(|case| Some((case, case.difference?)));
-    let equivalence: Vec<f64> =
-        tested().map(|(case, difference)| difference.equivalence_p(case.margin)).collect();
-    let difference: Vec<f64> = tested().map(|(_, found)| found.difference_p()).collect();
-    let (equivalence, difference) = (holm(&equivalence), holm(&difference));
+    let decided: Vec<Option<&Judged>> = cases.iter().map(|case| case.decided(earlier)).collect();
+    let tested = || {
+        let both = cases.iter().zip(&decided);
+        both.filter_map(|(case, decided)| Some((case, decided, case.difference?)))
+    };
+    let rejected = |is: bool| if is { 0.0 } else { 1.0 };
+    let equivalence = tested().map(|(case, decided, found)| match decided {
+        Some(decided) => rejected(decided.verdict == Verdict::Reproduced),
+        None => found.equivalence_p(case.margin),
+    });
+    let difference = tested().map(|(_, decided, found)| match decided {
+        Some(decided) => rejected(decided.verdict != Verdict::Reproduced),
+        None => found.difference_p(),
+    });
+    let (equivalence, difference) =
+        (holm(&equivalence.collect::<Vec<_>>()), holm(&difference.collect::<Vec<_>>()));
     let levels = Levels {
         equivalence: next_holm_level(&equivalence, alpha),
         difference: next_holm_level(&difference, alpha),
     };
     let mut adjusted = equivalence.into_iter().zip(difference);
     let mut judged = Vec::with_capacity(cases.len());
-    for case in cases {
+    for (case, decided) in cases.iter().zip(decided) {
         let p_values = case.difference.and_then(|_| adjusted.next());
-        let (table, row, column) = case.place;
-        judged.push(Judged {
-            table: table.to_owned(),
-            row,
-            column,
-            verdict: case.verdict(p_values, alpha, levels),
-            margin: case.margin,
-            equivalence_p: p_values.map(|(equivalence, _)| equivalence),
-            difference_p: p_values.map(|(_, difference)| difference),
-            interval: case.difference.map(|found| found.interval(1.0 - 2.0 * alpha)),
-            note: case.note,
-        });
+        judged.push(decided.cloned().unwrap_or_else(|| case.judged(p_values, alpha, levels)));
     }
     judged
 }
 
 impl Case<'_> {
+    /// Returns what an earlier look decided.
+    fn decided<'j>(&self, earlier: &'j [Judged]) -> Option<&'j Judged> {
+        earlier.iter().find(|judged| {
+            judged.verdict.is_decided()
+                && (judged.table.as_str(), judged.row, judged.column) == self.place
+        })
+    }
+
+    fn judged(&self, p_values: Option<(f64, f64)>, alpha: f64, levels: Levels) -> Judged {
+        let (table, row, column) = self.place;
+        Judged {
+            table: table.to_owned(),
+            row,
+            column,
+            verdict: self.verdict(p_values, alpha, levels),
+            margin: self.margin,
+            equivalence_p: p_values.map(|(equivalence, _)| equivalence),
+            difference_p: p_values.map(|(_, difference)| difference),
+            interval: self.difference.map(|found| found.interval(1.0 - 2.0 * alpha)),
+            note: self.note.clone(),
+        }
+    }
+
     fn verdict(&self, p_values: Option<(f64, f64)>, alpha: f64, levels: Levels) -> Verdict {
         let Some(measured) = self.measured else {
             return Verdict::NotMeasured;

@@ -114,24 +114,8 @@ impl Stage for Table {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let spec = TableSpec {
-            caption: self.caption.clone(),
-            label: self.label.clone(),
-            rows: self.rows.clone(),
-            columns: self.columns.clone(),
-            over: self.over.clone(),
-            values: self.values.clone(),
-            compare: self.compare.clone(),
-            titles: self.titles.clone(),
-            spread: self.spread,
-            published_runs: self.published_runs,
-            comparable: self.comparable.clone(),
-            layout: self.layout,
-            given: self.given.clone(),
-            notes: self.notes.clone(),
-        };
         let records = labeled_records(context, &self.records)?;
-        let mut table = tabulate(&spec, &records)?;
+        let mut table = tabulate(&self.spec(), &records)?;
         // Not the keys of the stages: other ones may leave the same records without this running
         // again, while the digest of a content belongs to it.
         for family in &self.records {
@@ -149,6 +133,26 @@ impl Stage for Table {
 }
 
 impl Table {
+    /// Returns what is declared of the table besides its records.
+    pub fn spec(&self) -> TableSpec {
+        TableSpec {
+            caption: self.caption.clone(),
+            label: self.label.clone(),
+            rows: self.rows.clone(),
+            columns: self.columns.clone(),
+            over: self.over.clone(),
+            values: self.values.clone(),
+            compare: self.compare.clone(),
+            titles: self.titles.clone(),
+            spread: self.spread,
+            published_runs: self.published_runs,
+            comparable: self.comparable.clone(),
+            layout: self.layout,
+            given: self.given.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+
     /// Returns the records as the values see them; families that none of them looks at are left out.
     fn seen(&self, inputs: &[Vec<Producer>]) -> Vec<Vec<Producer>> {
         let places: BTreeSet<_> = self.values.iter().map(|value| &value.at).collect();

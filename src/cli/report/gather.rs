@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
+use crate::cli::postmortem::tail;
 use crate::cli::publish::name_in_folder;
-use crate::cli::run::tail;
 use crate::cli::session::Session;
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactReader};
 use crate::engine::assess::Standing;
