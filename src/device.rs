@@ -1,8 +1,8 @@
-//! Device names and the tensor devices they stand for; the only file that names a backend.
+//! Device names and the tensor devices they stand for; only this file and the kernels name a backend.
 //!
-//! `flex` is burn's pure-Rust backend and always there; the others exist only in a build with
-//! their cargo feature, and on a machine that has them. A device's *family* goes into cache keys,
-//! since two backends round differently; its index does not.
+//! `flex` is burn's pure-Rust backend with kernels of our own, and always there; the others exist
+//! only in a build with their cargo feature, and on a machine that has them. A device's *family*
+//! goes into cache keys, since two backends round differently; its index does not.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -11,6 +11,8 @@ use std::str::FromStr;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
+
+use crate::kernels;
 
 /// The burn release, as pinned in the manifest; part of every family name.
 const BURN: &str = "burn-0.22.1";
@@ -152,10 +154,10 @@ pub fn probe(name: DeviceName) -> Result<Device, DeviceError> {
     }
 }
 
-/// Returns the part of a device's name that changes results, such as `burn-0.22.1/flex`.
+/// Returns the part of a device's name that changes results, such as `burn-0.22.1/libtorch`.
 pub fn family(name: DeviceName) -> String {
     let backend = match name {
-        DeviceName::Flex => "flex",
+        DeviceName::Flex => return format!("{BURN}/flex/kernels-{}", kernels::VERSION),
         DeviceName::LibTorch => "libtorch",
         DeviceName::LibTorchCuda(_) => "libtorch-cuda",
         DeviceName::Cuda(_) => "cuda",
@@ -271,6 +273,6 @@ mod tests {
     fn only_a_training_device_records_gradients() {
         assert!(!open(DeviceName::Flex).unwrap().is_autodiff());
         assert!(open_for_training(DeviceName::Flex).unwrap().is_autodiff());
-        assert_eq!(family(DeviceName::Flex), "burn-0.22.1/flex");
+        assert_eq!(family(DeviceName::LibTorch), "burn-0.22.1/libtorch");
     }
 }

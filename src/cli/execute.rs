@@ -51,8 +51,10 @@ impl<'a> Runner<'a> {
         selection: &Selection,
     ) -> Result<RunReport, Failure> {
         let began = Instant::now();
-        outlook::before_run(self.common, self.args, session, selection, &self.manner)?;
+        // Nothing that is seen now may be collected until the run is over.
         let _in_use = session.cache.hold()?;
+        let standings =
+            outlook::before_run(self.common, self.args, session, selection, &self.manner)?;
         let path = session.source.path();
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         session.cache.remember_pipeline(&path)?;
@@ -64,8 +66,8 @@ impl<'a> Runner<'a> {
         let mut executor = Local::new(program, child_arguments(self.common, self.args));
         let mut display = Display::new(self.common.json, selection.allowed.len());
         let mut emit = |event: Event| display.show(&event);
-        let scheduler =
-            Scheduler::new(&session.plan, &session.cache, &self.manner, selection, &mut emit);
+        let (plan, cache) = (&session.plan, &session.cache);
+        let scheduler = Scheduler::new(plan, cache, &self.manner, selection, standings, &mut emit);
         let mut report = scheduler.run(&mut executor, &asked)?;
         display.finish();
         report.seconds = began.elapsed().as_secs_f64();

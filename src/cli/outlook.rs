@@ -29,14 +29,14 @@ pub(super) fn due(selection: &Selection, standings: &[Standing]) -> Vec<StageInd
     selection.allowed.iter().copied().filter(is_due).collect()
 }
 
-/// Tells what lies ahead; an error if the run should not start.
+/// Tells what lies ahead, and returns where every stage stands; an error if the run should not start.
 pub(super) fn before_run(
     common: &Common,
     args: &MannerArgs,
     session: &Session,
     selection: &Selection,
     manner: &Manner,
-) -> Result<(), Failure> {
+) -> Result<Vec<Standing>, Failure> {
     // Damaged entries are told by the run itself.
     let (standings, _) = assess::assess(&session.plan, &session.cache, &session.backend)?;
     let due = due(selection, &standings);
@@ -69,9 +69,9 @@ pub(super) fn before_run(
         ));
     }
     if prediction.middle() >= WORTH_ASKING && !args.yes {
-        return agree(common, &prediction);
+        agree(common, &prediction)?;
     }
-    Ok(())
+    Ok(standings)
 }
 
 /// Asks whether a run of more than a day is meant.

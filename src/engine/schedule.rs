@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::assess::{self, damaged_note};
+use super::assess::{self, Standing, damaged_note};
 use super::cache::{Cache, CacheError, Entry, Lookup, PastRun, Reuse};
 use super::cost::{self, Work};
 use super::digest::{StageKey, TrajectoryKey};
@@ -39,6 +39,10 @@ pub struct Scheduler<'a, S> {
     manner: &'a Manner,
     selection: &'a Selection,
     states: Vec<State>,
+    /// What was seen in the cache before the run, until it is taken.
+    seen: Vec<Option<Box<Entry>>>,
+    /// Stages whose result is the one that was seen.
+    as_seen: BTreeSet<StageIndex>,
     /// Counted when the first stage starts: a run that has nothing to do counts nothing.
     works: OnceCell<Vec<Option<Work>>>,
     /// Failed tries of stages that may try again, with the last message.
@@ -50,20 +54,27 @@ pub struct Scheduler<'a, S> {
 }
 
 impl<'a, S: StageSet> Scheduler<'a, S> {
-    /// Prepares a run.
+    /// Prepares a run of stages that were seen to stand like this; the cache must be held since.
     pub fn new(
         plan: &'a Plan<S>,
         cache: &'a Cache,
         manner: &'a Manner,
         selection: &'a Selection,
+        standings: Vec<Standing>,
         emit: &'a mut dyn FnMut(Event),
     ) -> Self {
+        let seen = |standing| match standing {
+            Standing::Cached(entry) => Some(entry),
+            Standing::Stale { .. } | Standing::Waiting { .. } => None,
+        };
         Self {
             plan,
             cache,
             manner,
             selection,
             states: plan.stages().iter().map(|_| State::Open).collect(),
+            seen: standings.into_iter().map(seen).collect(),
+            as_seen: BTreeSet::new(),
             works: OnceCell::new(),
             tries: BTreeMap::new(),
             draining: false,
@@ -158,15 +169,23 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.without_input(stage, missing);
             return Ok(());
         }
+        let allowed = self.selection.allowed.contains(&stage);
+        let forced = allowed && self.selection.forced.contains(&stage);
+        // A stage whose inputs are as they were seen is as it was seen, too.
+        if !forced
+            && planned.members().all(|member| self.as_seen.contains(&member))
+            && let Some(entry) = self.seen[stage].take()
+        {
+            self.as_seen.insert(stage);
+            self.hit(stage, *entry);
+            return Ok(());
+        }
         let artifact =
             |member| self.report.entries.get(&member).map(|entry| entry.artifact.clone());
         let record =
             assess::record(planned, artifact, self.plan, self.cache, &self.manner.backend)?;
-        let allowed = self.selection.allowed.contains(&stage);
         let why = match self.cache.lookup(&record.key())? {
-            Lookup::Hit(_) if allowed && self.selection.forced.contains(&stage) => {
-                "forced".to_owned()
-            }
+            Lookup::Hit(_) if forced => "forced".to_owned(),
             Lookup::Hit(entry) => {
                 self.hit(stage, *entry);
                 return Ok(());

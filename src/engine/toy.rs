@@ -297,7 +297,8 @@ impl ToyLab {
             retries: 0,
         };
         let selection = choice.select(&plan).unwrap();
-        let scheduler = Scheduler::new(&plan, &cache, &manner, &selection, emit);
+        let (standings, _) = assess::assess(&plan, &cache, &manner.backend).unwrap();
+        let scheduler = Scheduler::new(&plan, &cache, &manner, &selection, standings, emit);
         scheduler.run(executor, &|| 0).unwrap()
     }
 

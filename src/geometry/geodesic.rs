@@ -1,25 +1,20 @@
 //! Geodesic distances: lengths of shortest paths on the neighborhood graph, between all points.
 //!
-//! What: one Dijkstra search from every point, in double precision, on all cores.
+//! What: a search from every point, in double precision, on all cores (see paths.rs).
 //! Reference: Tenenbaum et al. 2000 (Isomap); the paper uses them as the distances that codes
 //! should keep (its section on the isometric loss).
 //! Assumptions: none on density; separate components are bridged (see graph.rs).
 //! Checked against: Floyd-Warshall (below) and tests/reference/geodesic.json (scikit-learn and
 //! SciPy), relative tolerance 1e-6, the rounding of the stored `f32`.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::num::NonZeroUsize;
 
-use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 use serde::{Deserialize, Serialize};
 
 use super::anchors::anchored;
+use super::paths::shortest_paths;
 use super::{Anchors, Distances, GeometryError, Graph, Neighbors, PointSource, memory};
 use crate::numerics::Points;
-
-/// Searches between two progress reports.
-const BLOCK: usize = 128;
 
 /// Settings of the geodesic distances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,57 +93,6 @@ fn mean_of_rows(values: &[f32], n: usize) -> f64 {
     let rows = values.chunks_exact(n.max(1));
     let sum: f64 = rows.map(|row| row.iter().map(|&value| f64::from(value)).sum::<f64>()).sum();
     sum / values.len().max(1) as f64
-}
-
-/// Returns the lengths of the shortest paths between all nodes, row-major and symmetric.
-fn shortest_paths(graph: &Graph, on_progress: &mut dyn FnMut(u64, u64)) -> Vec<f32> {
-    let n = graph.nodes();
-    let mut values = vec![0.0; n * n];
-    for (block, rows) in values.chunks_mut(BLOCK * n.max(1)).enumerate() {
-        rows.par_chunks_mut(n).enumerate().for_each_init(
-            || (vec![f64::INFINITY; n], BinaryHeap::new()),
-            |(lengths, queue), (offset, row)| {
-                search_from(graph, block * BLOCK + offset, lengths, queue);
-                for (target, &length) in row.iter_mut().zip(lengths.iter()) {
-                    *target = length as f32;
-                }
-            },
-        );
-        on_progress((n.min((block + 1) * BLOCK)) as u64, n as u64);
-    }
-    // The two directions of a path may add up differently in the last bit: keep one of them.
-    for row in 0..n {
-        for column in 0..row {
-            values[row * n + column] = values[column * n + row];
-        }
-    }
-    values
-}
-
-/// Fills `lengths` with the shortest path lengths from one node (Dijkstra 1959).
-fn search_from(
-    graph: &Graph,
-    source: usize,
-    lengths: &mut [f64],
-    queue: &mut BinaryHeap<Reverse<(u64, u32)>>,
-) {
-    lengths.fill(f64::INFINITY);
-    lengths[source] = 0.0;
-    // Bits of non-negative floats are ordered like the floats, and compare faster.
-    queue.push(Reverse((0, source as u32)));
-    while let Some(Reverse((bits, node))) = queue.pop() {
-        let length = f64::from_bits(bits);
-        if length > lengths[node as usize] {
-            continue;
-        }
-        for &(to, edge) in graph.edges(node as usize) {
-            let through = length + edge;
-            if through < lengths[to as usize] {
-                lengths[to as usize] = through;
-                queue.push(Reverse((through.to_bits(), to)));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

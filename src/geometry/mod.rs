@@ -10,6 +10,7 @@ mod geodesic;
 mod graph;
 mod knn;
 mod memory;
+mod paths;
 #[cfg(test)]
 mod reference;
 mod search;

@@ -235,16 +235,20 @@ mod tests {
                 let (l, x) = (f64::from(logit), f64::from(sample));
                 let p = 1.0 / (1.0 + (-l).exp());
                 let entropy = l.max(0.0) - l * x + (-l.abs()).exp().ln_1p();
-                let near = |found: f32, expected: f64| {
+                let near = |found: f32, expected: f64, scale: f64| {
                     let apart = (f64::from(found) - expected).abs();
-                    assert!(apart <= 4e-7 * expected.abs().max(0.1), "{logit}: {found} {expected}");
+                    assert!(
+                        apart <= 4e-7 * expected.abs().max(scale),
+                        "{logit}: {found} {expected}"
+                    );
                 };
+                // Slopes are differences of numbers up to 1, and have the rounding of these.
                 let (loss, slope) = cross_entropy(logit, sample);
-                near(loss, entropy);
-                near(slope, p - x);
+                near(loss, entropy, 0.1);
+                near(slope, p - x, 0.5);
                 let (loss, slope) = squared_error(logit, sample);
-                near(loss, (p - x).powi(2));
-                near(slope, 2.0 * (p - x) * p * (1.0 - p));
+                near(loss, (p - x).powi(2), 0.1);
+                near(slope, 2.0 * (p - x) * p * (1.0 - p), 0.5);
             }
         }
     }
@@ -261,11 +265,14 @@ mod tests {
         let (count, batch) = (19, 37);
         let table = |turned: bool| -> Vec<f32> {
             let at = |value: usize, sample: usize| ((value * 7 + sample * 3) % 11) as f32 / 10.0;
-            let places = (0..count * batch).map(|index| match turned {
-                true => at(index % count, index / count),
-                false => at(index / batch, index % batch),
-            });
-            places.collect()
+            let place = |index: usize| {
+                if turned {
+                    at(index % count, index / count)
+                } else {
+                    at(index / batch, index % batch)
+                }
+            };
+            (0..count * batch).map(place).collect()
         };
         let logits = TensorData::new(table(false), [count, batch]);
         let logits = Tensor::<2>::from_data(logits, &device).require_grad();

@@ -2,7 +2,7 @@
 
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{DispatchDevice, Flex};
+use burn::backend::{DispatchDevice, Flex, FlexDevice};
 use burn::tensor::{Device, TensorData};
 
 pub(super) type FlexTensor = FloatTensor<Flex>;
@@ -38,5 +38,5 @@ pub(super) fn values_mut(tensor: &mut FlexTensor) -> &mut [f32] {
 
 /// Makes a tensor.
 pub(super) fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
-    Flex::float_from_data(TensorData::new(values, shape), &Default::default())
+    Flex::float_from_data(TensorData::new(values, shape), &FlexDevice)
 }

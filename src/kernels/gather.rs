@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use super::panels::Panels;
-use super::strip::{CACHE, Images, Strip, VECTORS, Values, row_bytes, samples, store};
+use super::strip::{CACHE, Images, Strips, VECTORS, Values, row_bytes, samples, store};
 use super::{Scales, Way};
 use crate::data::ImageShape;
 
@@ -54,7 +54,8 @@ impl WithSimd for Job<'_> {
         // As many sums at a time as there are registers: outputs of a pixel, or pixels where there
         // are few outputs.
         match (S::F32_LANES >= 16, self.to.channels) {
-            (_, 1) => self.run::<S, 1, 8>(simd),
+            (true, 1) => self.run::<S, 1, 8>(simd),
+            (false, 1) => self.run::<S, 1, 4>(simd),
             (_, 3) => self.run::<S, 3, 2>(simd),
             (true, _) => self.run::<S, 8, 1>(simd),
             (false, _) => self.run::<S, 4, 1>(simd),
@@ -141,11 +142,11 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> WithSimd for Part<'_, S
         };
         let needed = needed.start..needed.end.min(height);
         let mut room = ROOM.take();
-        let mut start = 0;
-        while start < self.images.batch {
-            let strip = self.images.strip(self.simd, needed.clone(), start, &mut room);
-            self.gather(&strip, start);
-            start += samples::<S>();
+        let block = self.images.shape.channels;
+        for strip in 0..self.images.batch.div_ceil(samples::<S>()) {
+            let needed = needed.clone();
+            let values = self.images.strips(self.simd, needed, strip..strip + 1, block, &mut room);
+            self.gather(&values, strip * samples::<S>());
         }
         ROOM.set(room);
     }
@@ -153,7 +154,7 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> WithSimd for Part<'_, S
 
 impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PIXELS> {
     #[inline(always)]
-    fn gather(&mut self, strip: &Strip<'_, S>, start: usize) {
+    fn gather(&mut self, strip: &Strips<'_, S>, start: usize) {
         // Pixels that follow each other in memory: all of a row, or every second one.
         let (stride, width) = match self.gathering.way {
             Way::Down => (1, self.to.width),
@@ -205,17 +206,17 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
 
     /// Returns what makes up an output pixel; rows outside the image are left out.
     #[inline(always)]
-    fn tile(&self, strip: &Strip<'_, S>, y: usize, x: usize) -> Tile {
+    fn tile(&self, strip: &Strips<'_, S>, y: usize, x: usize) -> Tile {
         // One more than the row of the image, the column as packed, kernel columns to a run.
         let (row, column, columns, tap) = match self.gathering.way {
             Way::Down => (2 * y, 2 * x, 4, 0),
             Way::Up => (y.div_ceil(2), x.div_ceil(2), 2, y % 2 * 8 + x % 2 * 4),
         };
-        let length = columns * strip.channels;
+        let length = columns * strip.block;
         let mut tile = Tile {
             runs: [Run { values: 0, weights: 0, length }; 4],
             count: 0,
-            step: (columns / 2) * strip.channels,
+            step: (columns / 2) * strip.block,
         };
         for touched in 0..columns {
             let row = row + touched;
@@ -223,8 +224,8 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
                 continue;
             }
             let run = &mut tile.runs[tile.count];
-            run.values = (row - 1 - strip.first) * strip.pitch + column * strip.channels;
-            run.weights = (tap + touched * columns) * strip.channels;
+            run.values = (row - 1 - strip.first) * strip.pitch + column * strip.block;
+            run.weights = (tap + touched * columns) * strip.block;
             tile.count += 1;
         }
         tile

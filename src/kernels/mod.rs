@@ -11,11 +11,17 @@
 //! use burn's operations ([`is_served`] tells which). Results don't depend on the number of threads,
 //! but in their last bits on how many numbers the processor takes at once.
 
+#![expect(
+    clippy::inline_always,
+    reason = "only what is inlined into a function for the processor's vectors uses them"
+)]
+
 mod comparison;
 mod convolution;
 mod dense;
 mod descent;
 mod gather;
+mod normalization;
 mod panels;
 mod slopes;
 mod strip;
@@ -24,7 +30,11 @@ pub(crate) use self::comparison::{Comparison, compare};
 pub(crate) use self::convolution::{Convolution, convolve};
 pub(crate) use self::dense::is_served;
 pub(crate) use self::descent::{Descending, Descent};
+pub(crate) use self::normalization::{Normalization, moments, normalize};
 use crate::data::ImageShape;
+
+/// Raised when the same settings give other bytes, which makes stored results stale.
+pub(crate) const VERSION: u32 = 1;
 
 /// From which image to which a gathering goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::data::ImageShape;
 pub(super) const VECTORS: usize = 2;
 
 /// Bytes of strips at a time, so that they stay in the second-level cache.
-pub(super) const CACHE: usize = 1 << 20;
+pub(super) const CACHE: usize = 1 << 19;
 
 /// One value of each sample of a strip.
 pub(super) type Values<S> = [<S as Simd>::f32s; VECTORS];
@@ -25,11 +25,17 @@ pub(super) const fn row_bytes<S: Simd>(shape: ImageShape) -> usize {
     (shape.width + 2) * shape.channels * samples::<S>() * size_of::<f32>()
 }
 
-/// Some rows of the images of a strip: `[rows, 1 + width + 1, channels, samples]`, with a column of
-/// zeros on either side.
-pub(super) struct Strip<'a, S: Simd> {
+/// Some rows of the images of strips: `[rows, blocks, strips, 1 + width + 1, channels of a block,
+/// samples]`, with a column of zeros on either side, and zeros for the channels that the last block
+/// lacks.
+pub(super) struct Strips<'a, S: Simd> {
     pub(super) values: &'a [Values<S>],
-    pub(super) channels: usize,
+    /// Channels of a block.
+    pub(super) block: usize,
+    /// Values from one strip to the next.
+    pub(super) span: usize,
+    /// Values from one block to the next.
+    pub(super) plane: usize,
     /// Values from one row to the next.
     pub(super) pitch: usize,
     /// Number of the first row in the image.
@@ -45,39 +51,53 @@ pub(super) struct Images<'a> {
 }
 
 impl Images<'_> {
-    /// Copies rows of the samples from `start` on; samples beyond the batch are zero.
+    /// Copies rows of some strips, by blocks of channels; samples beyond the batch are zero.
     #[inline(always)]
-    pub(super) fn strip<'a, S: Simd>(
+    pub(super) fn strips<'a, S: Simd>(
         &self,
         simd: S,
         rows: Range<usize>,
-        start: usize,
+        strips: Range<usize>,
+        block: usize,
         room: &'a mut Vec<f32>,
-    ) -> Strip<'a, S> {
+    ) -> Strips<'a, S> {
         let ImageShape { channels, height, width } = self.shape;
-        let pitch = (width + 2) * channels;
+        let span = (width + 2) * block;
+        let plane = strips.len() * span;
+        let pitch = channels.div_ceil(block) * plane;
         let needed = rows.len() * pitch * samples::<S>();
         if room.len() < needed {
             room.resize(needed, 0.0);
         }
-        let end = self.batch.min(start + samples::<S>());
         let zero = [simd.splat_f32s(0.0); VECTORS];
         let (vectors, _) = S::as_mut_simd_f32s(&mut room[..needed]);
         let (values, _) = vectors.as_chunks_mut();
-        for (row, packed) in rows.clone().zip(values.chunks_exact_mut(pitch)) {
-            packed[..channels].fill(zero);
-            packed[pitch - channels..].fill(zero);
-            for channel in 0..channels {
-                let line = (channel * height + row) * width * self.batch;
-                let line = &self.values[line..][..width * self.batch];
-                let places = packed[channels + channel..].iter_mut().step_by(channels);
-                for (pixel, place) in line.chunks_exact(self.batch).zip(places) {
-                    *place = load(simd, &pixel[start..end]);
+        let mut packed = values;
+        for row in rows.clone() {
+            for first in (0..channels).step_by(block) {
+                for strip in strips.clone() {
+                    let (places, rest) = packed.split_at_mut(span);
+                    packed = rest;
+                    if first + block > channels {
+                        places.fill(zero);
+                    }
+                    places[..block].fill(zero);
+                    places[span - block..].fill(zero);
+                    let start = strip * samples::<S>();
+                    let end = self.batch.min(start + samples::<S>());
+                    for (place, channel) in (first..channels.min(first + block)).enumerate() {
+                        let line = (channel * height + row) * width * self.batch;
+                        let line = &self.values[line..][..width * self.batch];
+                        let places = places[block + place..].iter_mut().step_by(block);
+                        for (pixel, place) in line.chunks_exact(self.batch).zip(places) {
+                            *place = load(simd, &pixel[start..end]);
+                        }
+                    }
                 }
             }
         }
         let (vectors, _) = S::as_simd_f32s(&room[..needed]);
-        Strip { values: vectors.as_chunks().0, channels, pitch, first: rows.start }
+        Strips { values: vectors.as_chunks().0, block, span, plane, pitch, first: rows.start }
     }
 }
 

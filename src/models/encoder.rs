@@ -10,6 +10,7 @@ use burn::tensor::{Tensor, activation};
 use super::convolutions::Halving;
 use super::layers::{Dense, Initializer, Norm};
 use super::network::NetworkSpec;
+use super::tangents::Affine;
 use super::{ModelError, Start};
 use crate::data::ImageShape;
 
@@ -62,7 +63,7 @@ impl Encoder {
         for (index, convolution) in self.convolutions.iter().enumerate() {
             // Half the sides.
             hidden = match self.norms.get(index) {
-                Some(norm) => activation::relu(norm.forward(convolution.forward(hidden, false))),
+                Some(norm) => norm.forward_relu(convolution.forward(hidden, false)),
                 None => convolution.forward(hidden, true),
             };
         }

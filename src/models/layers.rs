@@ -8,11 +8,12 @@
 //! Checked against: tests/reference/models.json (PyTorch).
 
 use burn::module::{Module, Param, RunningState};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData, activation};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::tangents::Affine;
+use crate::kernels::{self, Normalization, is_served};
 
 /// Draws initial weights, in the order in which layers are made.
 pub(crate) struct Initializer<'a> {
@@ -99,17 +100,21 @@ fn normalize(
     running_variance: &RunningState<Tensor<1>>,
 ) -> Tensor<2> {
     let (mean, variance) = if input.device().is_autodiff() {
-        let count = input.dims()[1] as f64;
         let mean = input.clone().mean_dim(1);
         let variance = (input.clone() - mean.clone()).square().mean_dim(1);
-        let unbiased = variance.clone().mul_scalar(count / (count - 1.0).max(1.0));
         follow(running_mean, mean.clone());
-        follow(running_variance, unbiased);
+        follow(running_variance, unbiased(variance.clone(), input.dims()[1]));
         (mean, variance)
     } else {
         (running_mean.value().unsqueeze_dim(1), running_variance.value().unsqueeze_dim(1))
     };
     (input - mean) / variance.add_scalar(EPSILON).sqrt()
+}
+
+/// Returns the variance of the source, given that of some of its values.
+fn unbiased(variance: Tensor<2>, count: usize) -> Tensor<2> {
+    let count = count as f64;
+    variance.mul_scalar(count / (count - 1.0).max(1.0))
 }
 
 /// Moves a running statistic toward that of the newest batch.
@@ -168,19 +173,47 @@ impl Norm {
     }
 
     /// `[channels * pixels, batch]` to the same.
-    pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+    fn forward(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
+        if is_served(&input.device()) {
+            return self.forward_at_once(input, relu);
+        }
         let [rows, batch] = input.dims();
         let channels = self.weight.dims()[0];
         let values = input.reshape([channels, rows / channels * batch]);
         let normal = normalize(values, &self.mean, &self.variance);
         let scaled = normal * self.weight.val().unsqueeze_dim(1);
-        (scaled + self.bias.val().unsqueeze_dim(1)).reshape([rows, batch])
+        let output = (scaled + self.bias.val().unsqueeze_dim(1)).reshape([rows, batch]);
+        if relu { activation::relu(output) } else { output }
+    }
+
+    fn forward_at_once(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
+        let own_moments = input.device().is_autodiff();
+        let channels = self.weight.dims()[0];
+        let moments = if own_moments {
+            let moments = Tensor::from_inner(kernels::moments(input.clone().inner(), channels));
+            let count = input.shape().num_elements() / channels;
+            let (mean, variance) =
+                (moments.clone().narrow(0, 0, 1), moments.clone().narrow(0, 1, 1));
+            follow(&self.mean, mean.transpose());
+            follow(&self.variance, unbiased(variance.transpose(), count));
+            moments
+        } else {
+            let (mean, variance) = (self.mean.value(), self.variance.value());
+            Tensor::cat(vec![mean.unsqueeze_dim(0), variance.unsqueeze_dim(0)], 0)
+        };
+        let normalization = Normalization { epsilon: EPSILON, own_moments, relu };
+        let (weight, bias) = (self.weight.val(), self.bias.val());
+        kernels::normalize(normalization, input, moments, weight, bias)
     }
 }
 
 impl Affine for Norm {
     fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        self.forward(input)
+        self.forward(input, false)
+    }
+
+    fn forward_relu(&self, input: Tensor<2>) -> Tensor<2> {
+        self.forward(input, true)
     }
 
     fn map(&self, tangents: Tensor<2>) -> Tensor<2> {

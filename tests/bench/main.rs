@@ -89,10 +89,8 @@ fn run(given: Arguments) -> Result<(), String> {
 }
 
 fn choose(parts: &[String]) -> Result<Vec<Box<dyn Item>>, String> {
-    let is_meant = |item: &Box<dyn Item>| {
-        parts.is_empty() || parts.iter().any(|part| item.name().contains(part))
-    };
-    let chosen: Vec<_> = items::all().into_iter().filter(is_meant).collect();
+    let is_meant = |name: String| parts.is_empty() || parts.iter().any(|part| name.contains(part));
+    let chosen: Vec<_> = items::all().into_iter().filter(|item| is_meant(item.name())).collect();
     if chosen.is_empty() {
         let names: Vec<_> = items::all().iter().map(|item| item.name()).collect();
         return Err(format!("no item is called like this; there are {}", names.join(", ")));

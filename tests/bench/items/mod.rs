@@ -4,10 +4,14 @@ mod anchors;
 mod geodesic;
 mod knn;
 mod plain;
+mod training;
 
 use crate::item::Item;
 
 /// Returns all items.
 pub(crate) fn all() -> Vec<Box<dyn Item>> {
-    [knn::items(), anchors::items(), geodesic::items()].into_iter().flatten().collect()
+    [training::items(), knn::items(), anchors::items(), geodesic::items()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
