@@ -40,7 +40,7 @@ pub mod geometry;
 #[cfg(feature = "science")]
 pub mod interpolation;
 #[cfg(feature = "science")]
-mod kernels;
+pub mod kernels;
 #[cfg(feature = "science")]
 pub mod metrics;
 #[cfg(feature = "science")]

@@ -2,9 +2,13 @@
 //!
 //! `plan`, `why`, `status` and the run itself all ask here, so that they can't disagree.
 
-use super::artifact::StoredArtifact;
-use super::cache::{Cache, CacheError, Entry, Lookup};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::cache::{Cache, CacheError, Entry, Found, Lookup};
+use super::digest::ContentDigest;
 use super::key::{Difference, InputRecord, KeyRecord};
+use super::parallel;
 use super::plan::{Plan, PlannedStage, StageIndex};
 use super::stage::{Needs, Reference, StageSet};
 
@@ -32,30 +36,32 @@ pub fn bare_record<S: StageSet>(stage: &S) -> KeyRecord {
     KeyRecord::new(stage.as_stage().kind(), settings(stage))
 }
 
-/// Returns the key record of a stage whose inputs are known.
-pub fn record<S: StageSet>(
+/// Completes the record of a stage whose inputs are known, and the digests of its outside files.
+pub fn complete<S: StageSet>(
+    mut record: KeyRecord,
     planned: &PlannedStage<S>,
-    artifact: impl Fn(StageIndex) -> Option<StoredArtifact>,
     plan: &Plan<S>,
-    cache: &Cache,
     backend: &str,
+    content: impl Fn(StageIndex) -> Option<ContentDigest>,
+    digest: impl Fn(&Path) -> Result<ContentDigest, CacheError>,
 ) -> Result<KeyRecord, CacheError> {
     let stage = planned.stage.as_stage();
-    let mut record = bare_record(&planned.stage);
     for input in &planned.inputs {
-        let digests = input.members.iter().filter_map(|&member| {
-            let labels = plan.stages()[member].labels.clone();
-            artifact(member).map(|artifact| (labels, artifact.digest))
-        });
-        let members: Vec<_> = digests.collect();
-        let content = match (&input.reference, members.first()) {
-            (Reference::One(_), Some((_, digest))) => InputRecord::One(*digest),
-            _ => InputRecord::Each(members),
+        let input_record = match (&input.reference, &input.members[..]) {
+            (Reference::One(_), [member, ..]) => content(*member).map(InputRecord::One),
+            _ => None,
         };
-        record.inputs.insert(input.role.clone(), content);
+        let input_record = input_record.unwrap_or_else(|| {
+            let members = input.members.iter().filter_map(|&member| {
+                let labels = plan.stages()[member].labels.clone();
+                Some((labels, content(member)?))
+            });
+            InputRecord::Each(members.collect())
+        });
+        record.inputs.insert(input.role.clone(), input_record);
     }
     for (name, path) in &planned.files {
-        record.files.insert(name.clone(), cache.digest_of_file(path)?);
+        record.files.insert(name.clone(), digest(path)?);
     }
     for name in stage.externals().variables {
         let value = std::env::var_os(&name);
@@ -82,42 +88,94 @@ pub(super) fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
     }
 }
 
+/// What a look at a stage came to; results have not been checked.
+enum Look {
+    Found(KeyRecord, Found),
+    Missing(KeyRecord),
+    /// Inputs are not there.
+    Waiting,
+}
+
 /// Returns where every stage stands, in plan order, with notes about damaged entries.
 pub fn assess<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
 ) -> Result<(Vec<Standing>, Vec<String>), CacheError> {
+    let looks = look(plan, cache, backend)?;
+    let checker = cache.checker();
+    let checked = parallel::map(&looks, |look| match look {
+        Look::Found(_, found) => Some(checker.check(found)),
+        Look::Missing(_) | Look::Waiting => None,
+    });
     let mut standings: Vec<Standing> = Vec::with_capacity(plan.stages().len());
     let mut notes = Vec::new();
-    for planned in plan.stages() {
-        let on: Vec<_> = planned
-            .members()
-            .filter(|&member| !matches!(standings[member], Standing::Cached(_)))
-            .collect();
+    for (planned, (look, checked)) in plan.stages().iter().zip(looks.into_iter().zip(checked)) {
+        let is_there = |member: &StageIndex| matches!(standings[*member], Standing::Cached(_));
+        let on: Vec<_> = planned.members().filter(|member| !is_there(member)).collect();
         if !on.is_empty() {
             standings.push(Standing::Waiting { on });
             continue;
         }
-        let artifact = |member: StageIndex| match &standings[member] {
-            Standing::Cached(entry) => Some(entry.artifact.clone()),
-            _ => None,
-        };
-        let record = record(planned, artifact, plan, cache, backend)?;
-        standings.push(match cache.lookup(&record.key())? {
-            Lookup::Hit(entry) => Standing::Cached(entry),
-            Lookup::Miss => {
-                let why = why(plan, standings.len(), &record, cache)?;
-                Standing::Stale { record: Box::new(record), why }
+        let (record, why) = match (look, checked) {
+            (_, Some(Lookup::Hit(entry))) => {
+                standings.push(Standing::Cached(entry));
+                continue;
             }
-            Lookup::Damaged(_, damage) => {
+            (Look::Found(record, _), Some(Lookup::Damaged(_, damage))) => {
                 notes.push(damaged_note(&planned.name, &damage));
-                let why = "its cached result is damaged".to_owned();
-                Standing::Stale { record: Box::new(record), why }
+                (record, "its cached result is damaged".to_owned())
             }
-        });
+            (Look::Found(record, _) | Look::Missing(record), _) => {
+                let why = why(plan, standings.len(), &record, cache)?;
+                (record, why)
+            }
+            (Look::Waiting, _) => {
+                standings.push(Standing::Waiting { on });
+                continue;
+            }
+        };
+        standings.push(Standing::Stale { record: Box::new(record), why });
     }
     Ok((standings, notes))
+}
+
+/// Looks up every stage whose inputs are there.
+fn look<S: StageSet>(
+    plan: &Plan<S>,
+    cache: &Cache,
+    backend: &str,
+) -> Result<Vec<Look>, CacheError> {
+    let bare = parallel::map(plan.stages(), |planned| bare_record(&planned.stage));
+    // Several stages may read the same folder.
+    let mut outside = BTreeMap::new();
+    for path in plan.stages().iter().flat_map(|planned| planned.files.values()) {
+        if !outside.contains_key(path) {
+            outside.insert(path.clone(), cache.digest_of_file(path)?);
+        }
+    }
+    let digest = |path: &Path| match outside.get(path) {
+        Some(digest) => Ok(*digest),
+        None => cache.digest_of_file(path),
+    };
+    let _reading = cache.reading()?;
+    let mut looks: Vec<Look> = Vec::with_capacity(plan.stages().len());
+    for (planned, bare) in plan.stages().iter().zip(bare) {
+        let content = |member: StageIndex| match &looks[member] {
+            Look::Found(_, found) => Some(found.content()),
+            Look::Missing(_) | Look::Waiting => None,
+        };
+        if planned.members().any(|member| content(member).is_none()) {
+            looks.push(Look::Waiting);
+            continue;
+        }
+        let record = complete(bare, planned, plan, backend, content, digest)?;
+        looks.push(match cache.find(&record.key())? {
+            Some(found) => Look::Found(record, found),
+            None => Look::Missing(record),
+        });
+    }
+    Ok(looks)
 }
 
 /// Returns the line that tells of a damaged entry.

@@ -25,6 +25,7 @@ pub mod key;
 pub mod lexer;
 mod lineup;
 pub mod outside;
+mod parallel;
 pub mod parse_error;
 pub mod plan;
 mod resolve;

@@ -180,10 +180,15 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.hit(stage, *entry);
             return Ok(());
         }
-        let artifact =
-            |member| self.report.entries.get(&member).map(|entry| entry.artifact.clone());
-        let record =
-            assess::record(planned, artifact, self.plan, self.cache, &self.manner.backend)?;
+        let content = |member| self.report.entries.get(&member).map(|entry| entry.artifact.digest);
+        let record = assess::complete(
+            assess::bare_record(&planned.stage),
+            planned,
+            self.plan,
+            &self.manner.backend,
+            content,
+            |path| self.cache.digest_of_file(path),
+        )?;
         let why = match self.cache.lookup(&record.key())? {
             Lookup::Hit(_) if forced => "forced".to_owned(),
             Lookup::Hit(entry) => {

@@ -257,7 +257,7 @@ pub trait Stage {
 }
 
 /// The closed set of stage kinds that a pipeline file is parsed into.
-pub trait StageSet: Serialize + DeserializeOwned + Clone + 'static {
+pub trait StageSet: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// Returns the kind behind the variant.
     fn as_stage(&self) -> &dyn Stage;
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::lexer::{self, Field};
+use super::parallel;
 use super::parse_error;
 use super::source::{Source, Span};
 use super::spec::{Named, Spec, dialect};
@@ -42,7 +43,7 @@ pub fn expand<S: StageSet>(
     mistakes: &mut Vec<Diagnostic>,
 ) -> Vec<ConcreteStage<S>> {
     let templates = Templates::compile(source, spec, mistakes);
-    let mut found = Vec::new();
+    let mut expanded = Vec::new();
     for named in &spec.stages {
         let before = mistakes.len();
         let axes = name_axes(spec, named, mistakes);
@@ -56,16 +57,25 @@ pub fn expand<S: StageSet>(
             continue;
         }
         let count = axes.iter().map(|&axis| spec.axes[axis].values.len()).product::<usize>();
-        if found.len().saturating_add(count) > MOST_STAGES {
+        if expanded.len().saturating_add(count) > MOST_STAGES {
             let message = format!("this makes more than {MOST_STAGES} stages");
             mistakes.push(Diagnostic::new(named.at, message).help("use fewer axes or labels"));
             continue;
         }
-        for bindings in combinations(spec, &axes) {
-            match templates.fill(&template, &bindings) {
-                Ok(text) => found.extend(parse(spec, named, &bindings, text, mistakes)),
-                Err(mistake) => mistakes.push(mistake),
-            }
+        let stages = combinations(spec, &axes).into_iter();
+        expanded
+            .extend(stages.map(|bindings| (named, templates.fill(&template, &bindings), bindings)));
+    }
+    let parsed = parallel::map(&expanded, |(_, text, _)| {
+        let text = text.as_ref().ok()?;
+        dialect().from_str::<S>(&text.text).ok()
+    });
+    let mut found = Vec::with_capacity(parsed.len());
+    for ((named, text, bindings), stage) in expanded.into_iter().zip(parsed) {
+        match (text, stage) {
+            (Ok(text), Some(stage)) => found.push(concrete(spec, named, &bindings, text, stage)),
+            (Ok(text), None) => explain_all::<S>(named, &text, mistakes),
+            (Err(mistake), _) => mistakes.push(mistake),
         }
     }
     found
@@ -131,17 +141,13 @@ fn combinations(spec: &Spec, axes: &[usize]) -> Vec<Bindings> {
     all
 }
 
-fn parse<S: StageSet>(
+fn concrete<S>(
     spec: &Spec,
     named: &Named,
     bindings: &Bindings,
     text: Expanded,
-    mistakes: &mut Vec<Diagnostic>,
-) -> Option<ConcreteStage<S>> {
-    let Ok(stage) = dialect().from_str::<S>(&text.text) else {
-        explain_all::<S>(named, &text, mistakes);
-        return None;
-    };
+    stage: S,
+) -> ConcreteStage<S> {
     let mut name = named.name.clone();
     let mut labels = Labels::new();
     let mut rank = vec![0; spec.axes.len()];
@@ -152,7 +158,7 @@ fn parse<S: StageSet>(
         rank[spec.axes.len() - 1 - axis] = label;
     }
     let template = named.name.clone();
-    Some(ConcreteStage { name, template, at: named.at, labels, rank, stage, text })
+    ConcreteStage { name, template, at: named.at, labels, rank, stage, text }
 }
 
 /// Reports every mistake of one stage: after each, the field it stands in is blanked and the rest

@@ -8,6 +8,11 @@
 //! Reference: Dijkstra 1959; Meyer and Sanders 2003 (buckets).
 //! Checked against: Floyd-Warshall and one search after the other (below), SciPy (geodesic.rs).
 
+#![expect(
+    clippy::inline_always,
+    reason = "only what is inlined into a function for the processor's vectors uses them"
+)]
+
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 

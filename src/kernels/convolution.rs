@@ -18,18 +18,18 @@ use super::{Scales, Way};
 
 /// What a convolution does besides its weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Convolution {
+pub struct Convolution {
     /// Down for a convolution, up for a transposed one.
-    pub(crate) way: Way,
+    pub way: Way,
     /// The images before and after.
-    pub(crate) scales: Scales,
+    pub scales: Scales,
     /// Whether what is below zero becomes zero.
-    pub(crate) relu: bool,
+    pub relu: bool,
 }
 
 /// Convolves images, `[channels * pixels, batch]`, with weights `[small channels, large channels, 4,
 /// 4]` and adds a bias to each output channel.
-pub(crate) fn convolve(
+pub fn convolve(
     convolution: Convolution,
     input: Tensor<2>,
     weight: Tensor<4>,

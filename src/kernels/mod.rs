@@ -1,11 +1,11 @@
 //! What takes most of the time of training on the processor, written for it.
 //!
-//! Convolutions have 4 x 4 kernels with stride 2 and padding 1. Every weight joins pixels of a large image with pixels of one of half its sides. Going
-//! down, from large to small, is a convolution and also the slope of a transposed one; going up is
-//! the reverse. So two gatherings and one sum of products make both layers and all their slopes.
-//! Batches are `[channels, height, width, batch]`. A strip of samples is copied so that a
-//! pixel's channels lie side by side, and a tile of outputs is kept in registers while its inputs
-//! stream by: neither patches nor transposes are ever written out.
+//! Convolutions have 4 x 4 kernels with stride 2 and padding 1. Every weight joins pixels of a large
+//! image with pixels of one of half its sides. Going down, from large to small, is a convolution and
+//! also the slope of a transposed one; going up is the reverse. So two gatherings and one sum of
+//! products make both layers and all their slopes. Batches are `[channels, height, width, batch]`. A
+//! strip of samples is copied so that a pixel's channels lie side by side, and a tile of outputs is
+//! kept in registers while its inputs stream by: neither patches nor transposes are ever written out.
 //!
 //! All of them are operations of burn's pure-Rust backend, with slopes of their own; other devices
 //! use burn's operations ([`is_served`] tells which). Results don't depend on the number of threads,
@@ -27,7 +27,7 @@ mod slopes;
 mod strip;
 
 pub(crate) use self::comparison::{Comparison, compare};
-pub(crate) use self::convolution::{Convolution, convolve};
+pub use self::convolution::{Convolution, convolve};
 pub(crate) use self::dense::is_served;
 pub(crate) use self::descent::{Descending, Descent};
 pub(crate) use self::normalization::{Normalization, moments, normalize};
@@ -38,7 +38,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// From which image to which a gathering goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum Way {
     /// From the large image to the small one.
     Down,
     /// From the small image to the large one.
@@ -56,20 +56,22 @@ impl Way {
 
 /// An image, and the one of half its sides that weights join it with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scales {
-    pub(crate) small: ImageShape,
-    pub(crate) large: ImageShape,
+pub struct Scales {
+    /// The image of half the sides.
+    pub small: ImageShape,
+    /// The image of full sides.
+    pub large: ImageShape,
 }
 
 impl Scales {
     /// Joins an image with one of half its sides.
-    pub(crate) const fn halving(large: ImageShape, channels: usize) -> Self {
+    pub const fn halving(large: ImageShape, channels: usize) -> Self {
         let small = ImageShape { channels, height: large.height / 2, width: large.width / 2 };
         Self { small, large }
     }
 
     /// Returns where a gathering starts and where it ends.
-    pub(crate) const fn along(self, way: Way) -> (ImageShape, ImageShape) {
+    pub const fn along(self, way: Way) -> (ImageShape, ImageShape) {
         match way {
             Way::Down => (self.large, self.small),
             Way::Up => (self.small, self.large),

@@ -28,6 +28,12 @@ pub(crate) trait Item {
         None
     }
 
+    /// Returns the billions of operations with floating-point numbers in a measurement, if they are
+    /// what takes the time.
+    fn giga_operations(&self) -> Option<f64> {
+        None
+    }
+
     /// Returns the series that this is one size of, to see how time grows.
     fn size(&self) -> Option<(&'static str, usize)> {
         None

@@ -20,6 +20,7 @@ pub(crate) struct Bench {
 pub(crate) struct Row {
     pub(crate) title: String,
     pub(crate) amount: Option<(f64, &'static str)>,
+    pub(crate) giga_operations: Option<f64>,
     pub(crate) size: Option<(&'static str, usize)>,
     pub(crate) ours: Vec<Measured>,
     pub(crate) peers: Vec<Measured>,
@@ -68,7 +69,8 @@ impl Bench {
             );
         }
         let (title, amount, size) = (item.title(), item.amount(), item.size());
-        Ok(Row { title, amount, size, ours, peers })
+        let giga_operations = item.giga_operations();
+        Ok(Row { title, amount, giga_operations, size, ours, peers })
     }
 
     fn ours(&self, item: &dyn Item, is_compared: bool) -> Result<Measured, String> {

@@ -1,6 +1,7 @@
 //! Medians of all measurements as a Markdown table, and how time grows with size.
 
 use crate::item::Measured;
+use crate::machine;
 use crate::rounds::Row;
 
 /// Prints what was measured.
@@ -16,6 +17,24 @@ pub(crate) fn print(rows: Vec<Row>) {
     for growth in growths(&rows) {
         println!("{growth}");
     }
+    if rows.iter().any(|row| row.giga_operations.is_some()) {
+        let peak = machine::peak_giga_operations();
+        println!("\nPeak of all cores, measured: {peak:.0} GFLOP/s. Of that:");
+        for line in rows.iter().filter_map(|row| use_of_peak(row, peak)) {
+            println!("{line}");
+        }
+    }
+}
+
+/// Says how many operations a second both sides do.
+fn use_of_peak(row: &Row, peak: f64) -> Option<String> {
+    let operations = row.giga_operations?;
+    let rate = |side: &[Measured]| {
+        let rate = operations / median(side, |done| done.seconds)?;
+        Some(format!("{rate:.0} GFLOP/s, {:.0} %", 100.0 * rate / peak))
+    };
+    let peer = rate(&row.peers).map_or(String::new(), |rate| format!("; peer {rate}"));
+    Some(format!("{}: {}{peer}", row.title, rate(&row.ours)?))
 }
 
 fn line(row: &Row) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::artifact::StoredArtifact;
-use crate::engine::digest::{StageKey, TrajectoryKey};
+use crate::engine::digest::{ContentDigest, StageKey, TrajectoryKey};
 use crate::engine::key::KeyRecord;
 
 /// How a result came to be. A record for people; nothing is decided by it.
@@ -65,5 +65,46 @@ impl Entry {
     pub fn read(path: &Path) -> Option<Self> {
         let entry: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         (entry.record.key() == entry.key).then_some(entry)
+    }
+}
+
+/// A manifest of which only what other stages need has been read.
+#[derive(Clone, Debug)]
+pub struct Found {
+    manifest: String,
+    outline: Outline,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Outline {
+    key: StageKey,
+    artifact: Content,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Content {
+    digest: ContentDigest,
+}
+
+impl Found {
+    /// Reads the outline of a manifest.
+    pub(super) fn of(manifest: String) -> Option<Self> {
+        let outline = serde_json::from_str(&manifest).ok()?;
+        Some(Self { manifest, outline })
+    }
+
+    /// Returns the key.
+    pub fn key(&self) -> StageKey {
+        self.outline.key
+    }
+
+    /// Returns the digest of the result.
+    pub fn content(&self) -> ContentDigest {
+        self.outline.artifact.digest
+    }
+
+    /// Reads the rest of the manifest.
+    pub(super) fn entry(&self) -> Option<Entry> {
+        serde_json::from_str(&self.manifest).ok()
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::stat::FileStamp;
 use super::{CacheError, Entry};
@@ -67,6 +67,12 @@ pub struct History {
 /// A place where a test may break a write off.
 type Point = dyn Fn(&str) -> io::Result<()>;
 
+/// While it lives, the index is seen as it was.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    _transaction: Transaction<'a>,
+}
+
 #[derive(Debug)]
 pub(super) struct Index {
     connection: Connection,
@@ -124,11 +130,16 @@ impl Index {
         Ok((word != "ok").then_some(word))
     }
 
-    pub(super) fn entry(&self, key: &StageKey) -> rusqlite::Result<Option<Entry>> {
+    pub(super) fn manifest(&self, key: &StageKey) -> rusqlite::Result<Option<String>> {
         let mut statement =
             self.connection.prepare_cached("SELECT manifest FROM entry WHERE key = ?1")?;
-        let found = statement.query_row([key.to_string()], |row| row.get::<_, String>(0));
-        Ok(found.optional()?.and_then(|text| serde_json::from_str(&text).ok()))
+        statement.query_row([key.to_string()], |row| row.get(0)).optional()
+    }
+
+    /// Takes the lock for reading once for all reading until the result is dropped.
+    pub(super) fn reading(&self) -> rusqlite::Result<Reading<'_>> {
+        let deferred = TransactionBehavior::Deferred;
+        Ok(Reading { _transaction: Transaction::new_unchecked(&self.connection, deferred)? })
     }
 
     /// Adds a result that was computed just now.
@@ -136,16 +147,17 @@ impl Index {
         self.write(entry, &failpoint::pass)
     }
 
-    /// Adds a result that another process has left without an index row.
+    /// Adds a result that another process has left without an index row; while reading, it is left
+    /// for later.
     pub(super) fn adopt(&self, entry: &Entry) -> Result<(), CacheError> {
-        self.write(entry, &|_| Ok(()))
+        if self.connection.is_autocommit() { self.write(entry, &|_| Ok(())) } else { Ok(()) }
     }
 
     fn write(&self, entry: &Entry, pass: &Point) -> Result<(), CacheError> {
         let at = CacheError::at(Path::new(FILE));
         pass("index.transaction.before").map_err(&at)?;
         let transaction =
-            rusqlite::Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         transaction.execute(
             "INSERT OR REPLACE INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![

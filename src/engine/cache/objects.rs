@@ -40,14 +40,24 @@ impl Objects {
         for file in &artifact.files {
             let path = self.path(&file.digest);
             let damage = |what: &str| Err(format!("{} {what} ({})", file.name, path.display()));
-            match fs::metadata(&path) {
-                Err(_) => return damage("is missing"),
-                Ok(found) if found.len() != file.bytes => return damage("has the wrong size"),
-                Ok(_) => {}
+            let (bytes, digest) = if file.bytes <= SMALL {
+                match fs::read(&path) {
+                    Err(_) => return damage("is missing"),
+                    Ok(content) => (content.len() as u64, Some(ContentDigest::of_bytes(&content))),
+                }
+            } else {
+                let Ok(found) = fs::metadata(&path) else {
+                    return damage("is missing");
+                };
+                let is_asked = check == Check::Everything && found.len() == file.bytes;
+                let digest = is_asked.then(|| ContentDigest::of_file(&path));
+                (found.len(), digest.transpose().unwrap_or_default())
+            };
+            if bytes != file.bytes {
+                return damage("has the wrong size");
             }
-            if (check == Check::Everything || file.bytes <= SMALL)
-                && !ContentDigest::of_file(&path).is_ok_and(|digest| digest == file.digest)
-            {
+            let is_hashed = check == Check::Everything || file.bytes <= SMALL;
+            if is_hashed && digest != Some(file.digest) {
                 return damage("has other bytes than were stored");
             }
         }

@@ -1,6 +1,7 @@
 //! All items, in the order of the table.
 
 mod anchors;
+mod convolution;
 mod geodesic;
 mod knn;
 mod plain;
@@ -10,7 +11,7 @@ use crate::item::Item;
 
 /// Returns all items.
 pub(crate) fn all() -> Vec<Box<dyn Item>> {
-    [training::items(), knn::items(), anchors::items(), geodesic::items()]
+    [training::items(), convolution::items(), knn::items(), anchors::items(), geodesic::items()]
         .into_iter()
         .flatten()
         .collect()

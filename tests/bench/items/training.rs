@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pcae::data::{Annotations, ImageShape, Images, SampleSet};
-use pcae::device::DeviceName;
+use pcae::device::{self, DeviceName};
 use pcae::geometry::{Distances, Rescale};
 use pcae::models::ModelSpec;
 use pcae::training::{Flow, TrainSpec, TrainingData, fit};
@@ -20,6 +20,7 @@ const STEPS: usize = 12;
 /// A PCAE with a network of the paper.
 struct Training {
     network: &'static str,
+    device: DeviceName,
     channels: usize,
     side: usize,
     /// Billions of operations in a step: two for each product of a weight with a value, going
@@ -27,17 +28,23 @@ struct Training {
     giga_operations: f64,
 }
 
-/// Returns an item for each network that fits a processor.
+/// Returns an item for each network that fits a processor, and for each device that is one.
 pub(crate) fn items() -> Vec<Box<dyn Item>> {
-    let item = |network, channels, side, widths: [usize; 4]| -> Box<dyn Item> {
-        let giga_operations = operations(channels, side, widths) * BATCH as f64 / 1e9;
-        Box::new(Training { network, channels, side, giga_operations })
-    };
-    vec![
-        item("Dsprites", 1, 64, [32, 32, 64, 64]),
-        item("Shapes3d", 3, 64, [32, 32, 64, 64]),
-        item("Mnist", 1, 32, [64, 128, 256, 512]),
-    ]
+    let mut items: Vec<Box<dyn Item>> = Vec::new();
+    for device in [DeviceName::Flex, DeviceName::LibTorch] {
+        if device::open(device).is_err() {
+            continue;
+        }
+        for (network, channels, side, widths) in [
+            ("Dsprites", 1, 64, [32, 32, 64, 64]),
+            ("Shapes3d", 3, 64, [32, 32, 64, 64]),
+            ("Mnist", 1, 32, [64, 128, 256, 512]),
+        ] {
+            let giga_operations = operations(channels, side, widths) * BATCH as f64 / 1e9;
+            items.push(Box::new(Training { network, device, channels, side, giga_operations }));
+        }
+    }
+    items
 }
 
 /// Counts the operations that one sample takes.
@@ -55,11 +62,14 @@ fn operations(channels: usize, side: usize, widths: [usize; 4]) -> f64 {
 
 impl Item for Training {
     fn name(&self) -> String {
-        format!("training-{}", self.network.to_lowercase())
+        format!("training-{}-{}", self.device, self.network.to_lowercase())
     }
 
     fn title(&self) -> String {
-        format!("training the paper's network for {}, batches of {BATCH}", self.network)
+        format!(
+            "Training, {}, the paper's network for {}, batches of {BATCH}",
+            self.device, self.network
+        )
     }
 
     fn ours(&self, _given: &Given) -> Result<Measured, String> {
@@ -85,7 +95,7 @@ impl Item for Training {
         let data =
             TrainingData { samples: &samples, distances: Some(&distances), validation: None };
         let (mut start, started_mb) = (None, machine::memory_mb("VmRSS:"));
-        fit(&model, &spec, data, DeviceName::default(), None, &mut |progress| {
+        fit(&model, &spec, data, self.device, None, &mut |progress| {
             if progress.step == WARM {
                 start = Some(Instant::now());
             }
@@ -104,6 +114,10 @@ impl Item for Training {
 
     fn amount(&self) -> Option<(f64, &'static str)> {
         Some(((STEPS * BATCH) as f64, "samples"))
+    }
+
+    fn giga_operations(&self) -> Option<f64> {
+        Some(self.giga_operations * STEPS as f64)
     }
 }
 
