@@ -32,6 +32,7 @@ mod resolve;
 pub mod run;
 pub mod schedule;
 pub mod select;
+mod sight;
 pub mod source;
 pub mod spec;
 pub mod stage;

@@ -19,6 +19,7 @@ use super::lineup::{Ready, lineup};
 use super::plan::{Plan, StageIndex};
 use super::run::{Manner, OnError, RunReport, run_id};
 use super::select::Selection;
+use super::sight::Sight;
 use super::stage::{Needs, StageSet};
 
 enum State {
@@ -39,10 +40,7 @@ pub struct Scheduler<'a, S> {
     manner: &'a Manner,
     selection: &'a Selection,
     states: Vec<State>,
-    /// What was seen in the cache before the run, until it is taken.
-    seen: Vec<Option<Box<Entry>>>,
-    /// Stages whose result is the one that was seen.
-    as_seen: BTreeSet<StageIndex>,
+    sight: Sight,
     /// Counted when the first stage starts: a run that has nothing to do counts nothing.
     works: OnceCell<Vec<Option<Work>>>,
     /// Failed tries of stages that may try again, with the last message.
@@ -63,18 +61,13 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         standings: Vec<Standing>,
         emit: &'a mut dyn FnMut(Event),
     ) -> Self {
-        let seen = |standing| match standing {
-            Standing::Cached(entry) => Some(entry),
-            Standing::Stale { .. } | Standing::Waiting { .. } => None,
-        };
         Self {
             plan,
             cache,
             manner,
             selection,
             states: plan.stages().iter().map(|_| State::Open).collect(),
-            seen: standings.into_iter().map(seen).collect(),
-            as_seen: BTreeSet::new(),
+            sight: Sight::of(standings),
             works: OnceCell::new(),
             tries: BTreeMap::new(),
             draining: false,
@@ -171,13 +164,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         }
         let allowed = self.selection.allowed.contains(&stage);
         let forced = allowed && self.selection.forced.contains(&stage);
-        // A stage whose inputs are as they were seen is as it was seen, too.
-        if !forced
-            && planned.members().all(|member| self.as_seen.contains(&member))
-            && let Some(entry) = self.seen[stage].take()
-        {
-            self.as_seen.insert(stage);
-            self.hit(stage, *entry);
+        if !forced && let Some(entry) = self.sight.take(stage, planned.members()) {
+            self.hit(stage, entry);
             return Ok(());
         }
         let content = |member| self.report.entries.get(&member).map(|entry| entry.artifact.digest);

@@ -188,9 +188,9 @@ mod tests {
     fn progress_counts_up_to_the_number_of_points() {
         let mut seen = Vec::new();
         let settings = spec(3, Rescale::None);
-        let points = random_points(150, 2);
+        let points = random_points(1100, 2);
         Distances::geodesic(&points, &settings, &mut |done, all| seen.push((done, all))).unwrap();
-        assert_eq!(seen, [(128, 150), (150, 150)]);
+        assert_eq!(seen, [(1024, 1100), (1100, 1100)]);
     }
 
     #[test]

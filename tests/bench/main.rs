@@ -9,6 +9,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark is there to print")]
 
+mod growth_plot;
 mod item;
 mod items;
 mod machine;
@@ -42,6 +43,9 @@ struct Arguments {
     /// Otherwise the folder that PCAE_BENCH_DATA names, else synthetic images.
     #[arg(long)]
     data: Option<PathBuf>,
+    /// Draw how time grows with size into this PNG file
+    #[arg(long)]
+    plot: Option<PathBuf>,
     /// Compare with plain loops instead, and fail if an item is less than its floor faster
     #[arg(long)]
     regression: bool,
@@ -83,9 +87,10 @@ fn run(given: Arguments) -> Result<(), String> {
     let named = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
     let data = given.data.or_else(|| named("PCAE_BENCH_DATA").map(PathBuf::from));
     let bench = Bench::prepare(data.as_deref(), named("PCAE_PEER_PYTHON"), given.rounds)?;
-    let rows = chosen.iter().map(|item| bench.measure(item.as_ref())).collect::<Result<_, _>>()?;
-    table::print(rows);
-    Ok(())
+    let rows: Vec<_> =
+        chosen.iter().map(|item| bench.measure(item.as_ref())).collect::<Result<_, _>>()?;
+    table::print(&rows);
+    given.plot.map_or(Ok(()), |path| growth_plot::draw(&rows, &path))
 }
 
 fn choose(parts: &[String]) -> Result<Vec<Box<dyn Item>>, String> {

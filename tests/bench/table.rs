@@ -5,16 +5,16 @@ use crate::machine;
 use crate::rounds::Row;
 
 /// Prints what was measured.
-pub(crate) fn print(rows: Vec<Row>) {
+pub(crate) fn print(rows: &[Row]) {
     println!("\n| | pcae-run | peer | ratio | memory | peer's memory | results differ by |");
     println!("|---|---:|---:|---:|---:|---:|---:|");
-    for row in &rows {
+    for row in rows {
         println!("{}", line(row));
     }
     println!(
         "\nMedians. Memory is the peak of the whole process, in brackets what the work added."
     );
-    for growth in growths(&rows) {
+    for growth in growths(rows) {
         println!("{growth}");
     }
     if rows.iter().any(|row| row.giga_operations.is_some()) {

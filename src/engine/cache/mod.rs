@@ -22,6 +22,7 @@ mod collect;
 mod entry;
 mod index;
 mod lock;
+mod lookup;
 mod objects;
 mod publish;
 mod stat;
@@ -42,6 +43,7 @@ pub use collect::{Candidate, Collection, Reached};
 pub use entry::{Entry, Found, RunRecord};
 pub use index::{History, PastRun, Reading, is_network};
 pub use lock::Patience;
+pub use lookup::{Checker, Lookup};
 pub use objects::Check;
 pub use trajectory::Trajectory;
 
@@ -138,37 +140,6 @@ impl CacheError {
     }
 }
 
-/// What a lookup found.
-#[derive(Debug)]
-pub enum Lookup {
-    /// A complete entry.
-    Hit(Box<Entry>),
-    /// Nothing.
-    Miss,
-    /// An entry that can't be used, and why.
-    Damaged(Box<Entry>, String),
-}
-
-/// Checks the files of results, on any thread.
-#[derive(Clone, Debug)]
-pub struct Checker {
-    objects: Objects,
-    check: Check,
-}
-
-impl Checker {
-    /// Checks that the files of a result are there and right.
-    pub fn check(&self, found: &Found) -> Lookup {
-        let Some(entry) = found.entry() else {
-            return Lookup::Miss;
-        };
-        match self.objects.check(&entry.artifact, self.check) {
-            Ok(()) => Lookup::Hit(Box::new(entry)),
-            Err(damage) => Lookup::Damaged(Box::new(entry), damage),
-        }
-    }
-}
-
 /// An open cache folder.
 #[derive(Debug)]
 pub struct Cache {
@@ -197,36 +168,6 @@ impl Cache {
     /// Returns the cache folder.
     pub fn root(&self) -> &Path {
         &self.root
-    }
-
-    /// Looks a key up and checks that its files are there and right.
-    pub fn lookup(&self, key: &StageKey) -> Result<Lookup, CacheError> {
-        Ok(self.find(key)?.map_or(Lookup::Miss, |found| self.checker().check(&found)))
-    }
-
-    /// Looks a key up; its files may be damaged.
-    pub fn find(&self, key: &StageKey) -> Result<Option<Found>, CacheError> {
-        let own = |found: &Found| found.key() == *key;
-        if let Some(found) = self.index.manifest(key)?.and_then(Found::of).filter(own) {
-            return Ok(Some(found));
-        }
-        // A process that died between its last two steps left a manifest but no index row.
-        let Some(entry) = Entry::read(&self.entry_path(key)).filter(|entry| entry.key == *key)
-        else {
-            return Ok(None);
-        };
-        self.index.adopt(&entry)?;
-        Ok(serde_json::to_string(&entry).ok().and_then(Found::of))
-    }
-
-    /// Sees the index as it is now until the result is dropped, which makes many lookups faster.
-    pub fn reading(&self) -> Result<Reading<'_>, CacheError> {
-        Ok(self.index.reading()?)
-    }
-
-    /// Returns what checks the files of results.
-    pub fn checker(&self) -> Checker {
-        Checker { objects: self.objects.clone(), check: self.check }
     }
 
     /// Returns a reader for an artifact's files.
