@@ -19,6 +19,9 @@ use crate::engine::failpoint;
 
 const FILE: &str = "index.sqlite";
 
+/// Pages kept in memory: enough for the manifests of a large pipeline, so that none is read twice.
+const CACHED_PAGES: i64 = 16_384;
+
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS entry (
         key TEXT PRIMARY KEY, kind TEXT NOT NULL, pipeline TEXT NOT NULL, stage TEXT NOT NULL,
@@ -89,6 +92,7 @@ impl Index {
         }
         let synchronous = if network { "FULL" } else { "NORMAL" };
         index.connection.pragma_update(None, "synchronous", synchronous)?;
+        index.connection.pragma_update(None, "cache_size", CACHED_PAGES)?;
         Ok(index)
     }
 
