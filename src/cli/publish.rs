@@ -45,6 +45,12 @@ pub(super) fn publish(
                 published.tables.push(text.trim_end().to_owned() + "\n");
             } else if let Some(file) = name_in_folder(&planned.name, name) {
                 let target = published.folder.join(&file);
+                let stored = entry.artifact.files.iter().find(|stored| stored.name == *name);
+                // The cache remembers digests of files that are surely unchanged.
+                let present = session.cache.digest_of_file(&target).ok();
+                if present.is_some() && present == stored.map(|stored| stored.digest) {
+                    continue;
+                }
                 if update(path, &target).map_err(|cause| at(&target, &cause))? {
                     published.written.push(file);
                 }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 
 use super::cache::{Cache, CacheError, Entry, Found, Lookup};
 use super::digest::ContentDigest;
@@ -90,7 +92,7 @@ pub(super) fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
 
 /// What a look at a stage came to; results have not been checked.
 enum Look {
-    Found(KeyRecord, Found),
+    Found(KeyRecord, ContentDigest),
     Missing(KeyRecord),
     /// Inputs are not there.
     Waiting,
@@ -102,49 +104,62 @@ pub fn assess<S: StageSet>(
     cache: &Cache,
     backend: &str,
 ) -> Result<(Vec<Standing>, Vec<String>), CacheError> {
-    let looks = look(plan, cache, backend)?;
-    let checker = cache.checker();
-    let checked = parallel::map(&looks, |look| match look {
-        Look::Found(_, found) => Some(checker.check(found)),
-        Look::Missing(_) | Look::Waiting => None,
-    });
+    let (looks, mut checked) = look_and_check(plan, cache, backend)?;
     let mut standings: Vec<Standing> = Vec::with_capacity(plan.stages().len());
     let mut notes = Vec::new();
-    for (planned, (look, checked)) in plan.stages().iter().zip(looks.into_iter().zip(checked)) {
+    for (planned, look) in plan.stages().iter().zip(looks) {
         let is_there = |member: &StageIndex| matches!(standings[*member], Standing::Cached(_));
         let on: Vec<_> = planned.members().filter(|member| !is_there(member)).collect();
-        if !on.is_empty() {
-            standings.push(Standing::Waiting { on });
-            continue;
-        }
-        let (record, why) = match (look, checked) {
-            (_, Some(Lookup::Hit(entry))) => {
-                standings.push(Standing::Cached(entry));
-                continue;
-            }
-            (Look::Found(record, _), Some(Lookup::Damaged(_, damage))) => {
-                notes.push(damaged_note(&planned.name, &damage));
-                (record, "its cached result is damaged".to_owned())
-            }
-            (Look::Found(record, _) | Look::Missing(record), _) => {
-                let why = why(plan, standings.len(), &record, cache)?;
-                (record, why)
-            }
-            (Look::Waiting, _) => {
+        let record = match look {
+            Look::Found(record, _) | Look::Missing(record) if on.is_empty() => record,
+            _ => {
                 standings.push(Standing::Waiting { on });
                 continue;
             }
+        };
+        let why = match checked.remove(&standings.len()) {
+            Some(Lookup::Hit(entry)) => {
+                standings.push(Standing::Cached(entry));
+                continue;
+            }
+            Some(Lookup::Damaged(_, damage)) => {
+                notes.push(damaged_note(&planned.name, &damage));
+                "its cached result is damaged".to_owned()
+            }
+            Some(Lookup::Miss) | None => why(plan, standings.len(), &record, cache)?,
         };
         standings.push(Standing::Stale { record: Box::new(record), why });
     }
     Ok((standings, notes))
 }
 
-/// Looks up every stage whose inputs are there.
+/// Looks up every stage whose inputs are there, while another thread checks the files of those that
+/// were found.
+fn look_and_check<S: StageSet>(
+    plan: &Plan<S>,
+    cache: &Cache,
+    backend: &str,
+) -> Result<(Vec<Look>, BTreeMap<StageIndex, Lookup>), CacheError> {
+    let (sender, receiver) = mpsc::channel::<(StageIndex, Found)>();
+    let checker = cache.checker();
+    thread::scope(|scope| {
+        let checking = scope.spawn(move || {
+            receiver.into_iter().map(|(stage, found)| (stage, checker.check(&found))).collect()
+        });
+        let looks = look(plan, cache, backend, &sender);
+        drop(sender);
+        match checking.join() {
+            Ok(checked) => Ok((looks?, checked)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
 fn look<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
+    to_check: &mpsc::Sender<(StageIndex, Found)>,
 ) -> Result<Vec<Look>, CacheError> {
     let bare = parallel::map(plan.stages(), |planned| bare_record(&planned.stage));
     // Several stages may read the same folder.
@@ -162,7 +177,7 @@ fn look<S: StageSet>(
     let mut looks: Vec<Look> = Vec::with_capacity(plan.stages().len());
     for (planned, bare) in plan.stages().iter().zip(bare) {
         let content = |member: StageIndex| match &looks[member] {
-            Look::Found(_, found) => Some(found.content()),
+            Look::Found(_, content) => Some(*content),
             Look::Missing(_) | Look::Waiting => None,
         };
         if planned.members().any(|member| content(member).is_none()) {
@@ -171,7 +186,12 @@ fn look<S: StageSet>(
         }
         let record = complete(bare, planned, plan, backend, content, digest)?;
         looks.push(match cache.find(&record.key())? {
-            Some(found) => Look::Found(record, found),
+            Some(found) => {
+                let content = found.content();
+                // Whoever checks is there until the last is sent.
+                let _ = to_check.send((looks.len(), found));
+                Look::Found(record, content)
+            }
             None => Look::Missing(record),
         });
     }

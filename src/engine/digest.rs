@@ -5,7 +5,7 @@
 //! can't be stored where a digest belongs.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,11 @@ impl ContentDigest {
 /// Returns every file below a folder with its name from there, in order of names. Hidden files, which
 /// programs leave behind by themselves, do not count.
 pub fn files_in(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    Ok(listing(folder)?.into_iter().map(|(name, path, _)| (name, path)).collect())
+}
+
+/// Returns the files below a folder as [`files_in`] does, with what the system says about them.
+pub(super) fn listing(folder: &Path) -> io::Result<Vec<(String, PathBuf, Metadata)>> {
     const DEEPEST: usize = 32;
     let mut found = Vec::new();
     let mut folders = vec![(String::new(), folder.to_owned(), 0)];
@@ -106,7 +111,8 @@ pub fn files_in(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
             io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
         };
         for item in fs::read_dir(&folder)? {
-            let path = item?.path();
+            let item = item?;
+            let path = item.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
                 return Err(named(&path, "its name is not valid text"));
             };
@@ -114,17 +120,20 @@ pub fn files_in(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
                 continue;
             }
             let name = format!("{prefix}{name}");
-            let kind = fs::metadata(&path).map_err(|cause| named(&path, &cause.to_string()))?;
-            if kind.is_dir() {
+            // The item itself is faster to ask than its path, but does not follow links.
+            let is_link = item.file_type().is_ok_and(|kind| kind.is_symlink());
+            let about = if is_link { fs::metadata(&path) } else { item.metadata() };
+            let about = about.map_err(|cause| named(&path, &cause.to_string()))?;
+            if about.is_dir() {
                 folders.push((format!("{name}/"), path, depth + 1));
-            } else if kind.is_file() {
-                found.push((name, path));
+            } else if about.is_file() {
+                found.push((name, path, about));
             } else {
                 return Err(named(&path, "neither a file nor a folder"));
             }
         }
     }
-    found.sort();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(found)
 }
 

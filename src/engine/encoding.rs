@@ -48,15 +48,19 @@ impl Encoder {
                 }
             }
             Value::Object(map) => {
-                // The map's own order depends on a cargo feature that a dependency may switch on.
-                let mut names: Vec<_> = map.iter().collect();
-                names.sort_by(|a, b| a.0.cmp(b.0));
-                self.tagged(b'm', &(names.len() as u64).to_le_bytes());
-                for (name, item) in names {
-                    self.text(name);
-                    self.value(item);
-                }
+                self.map(map.iter().map(|(name, item)| (name.as_str(), item)).collect());
             }
+        }
+    }
+
+    /// Adds a JSON object.
+    pub fn map(&mut self, mut fields: Vec<(&str, &Value)>) {
+        // The map's own order depends on a cargo feature that a dependency may switch on.
+        fields.sort_by(|a, b| a.0.cmp(b.0));
+        self.tagged(b'm', &(fields.len() as u64).to_le_bytes());
+        for (name, item) in fields {
+            self.text(name);
+            self.value(item);
         }
     }
 

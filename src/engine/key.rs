@@ -116,10 +116,27 @@ impl KeyRecord {
         }
     }
 
+    fn without_settings(&self) -> Self {
+        Self {
+            kind: self.kind.clone(),
+            version: self.version,
+            settings: Value::Null,
+            inputs: self.inputs.clone(),
+            files: self.files.clone(),
+            variables: self.variables.clone(),
+            backend: self.backend.clone(),
+        }
+    }
+
     fn hash(&self, context: &str) -> blake3::Hash {
         let mut encoder = Encoder::new(context);
-        // Serializing plain maps, strings and numbers can't fail.
-        encoder.value(&serde_json::to_value(self).unwrap_or_default());
+        // Serializing plain maps, strings and numbers can't fail. The settings, which may be long, are
+        // taken as they are.
+        let rest = serde_json::to_value(self.without_settings()).unwrap_or_default();
+        let fields = rest.as_object().into_iter().flatten().map(|(name, value)| {
+            (name.as_str(), if name == "settings" { &self.settings } else { value })
+        });
+        encoder.map(fields.collect());
         encoder.finish()
     }
 

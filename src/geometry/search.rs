@@ -225,14 +225,14 @@ impl<'a> Search<'a> {
         let (width, short) = (self.points.width(), self.compared.width());
         let query = |at: usize| {
             let norm = Norm::of(&compared[at * short..(at + 1) * short]);
-            // Stand-ins are rounded themselves, by half of this at most.
-            let drawing = 8.0 * ROUNDING * (norm.squared + self.largest_squared);
+            // Stand-ins are rounded themselves, by a quarter of this at most; and what axes leave over
+            // is a root of a difference, which is off by up to a third of this.
+            let drawing = 16.0 * ROUNDING * (norm.squared + self.largest_squared);
             let bound = self.error_bound(&norm);
             Query {
                 coordinates: &coordinates[at * width..(at + 1) * width],
                 squared: norm.squared,
                 bound: if self.sketch.is_some() { bound + drawing } else { bound },
-                stretch: self.sketch.as_ref().map_or(1.0, Sketch::stretch),
             }
         };
         (0..asked).map(query).collect()
@@ -272,15 +272,13 @@ struct Query<'a> {
     squared: f64,
     /// How far a squared distance of what is compared can be off.
     bound: f64,
-    /// Most by which it can be above that of the points for other reasons.
-    stretch: f64,
 }
 
 impl Query<'_> {
     /// Returns the largest rough squared distance, less the query's own square, of a point whose
     /// squared distance is at most `reach`.
     fn limit(&self, reach: f64) -> f32 {
-        ((self.stretch * reach + self.bound - self.squared) as f32).next_up()
+        ((reach + self.bound - self.squared) as f32).next_up()
     }
 }
 

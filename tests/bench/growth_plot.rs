@@ -4,8 +4,8 @@ use std::path::Path;
 
 use epaint_default_fonts::UBUNTU_LIGHT;
 use plotters::prelude::{
-    BitMapBackend, ChartBuilder, Circle, Color, IntoDrawingArea, IntoLogRange, LineSeries,
-    PathElement, RGBColor, WHITE,
+    BindKeyPoints, BitMapBackend, ChartBuilder, Circle, Color, IntoDrawingArea, IntoLogRange,
+    LineSeries, PathElement, RGBColor, SeriesLabelPosition, WHITE,
 };
 use plotters::style::{FontStyle, register_font};
 
@@ -41,6 +41,8 @@ pub(crate) fn draw(rows: &[Row], path: &Path) -> Result<(), String> {
         let high = points().map(pick).fold(0.0, f64::max);
         (low / 1.3..high * 1.3).log_scale()
     };
+    let sizes = sized.iter().map(|(size, _)| *size as f64).collect();
+    let across = range(|point| point.0).with_key_points(sizes);
     register_font("sans-serif", FontStyle::Normal, UBUNTU_LIGHT)
         .map_err(|_| "the font can't be read".to_owned())?;
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
@@ -50,7 +52,7 @@ pub(crate) fn draw(rows: &[Row], path: &Path) -> Result<(), String> {
         .margin(30)
         .x_label_area_size(80)
         .y_label_area_size(110)
-        .build_cartesian_2d(range(|point| point.0), range(|point| point.1))
+        .build_cartesian_2d(across, range(|point| point.1))
         .map_err(|error| told(&error))?;
     chart
         .configure_mesh()
@@ -71,6 +73,9 @@ pub(crate) fn draw(rows: &[Row], path: &Path) -> Result<(), String> {
     }
     chart
         .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .margin(20)
+        .legend_area_size(50)
         .background_style(WHITE)
         .border_style(RGBColor(200, 200, 200))
         .label_font(("sans-serif", 28))

@@ -4,7 +4,7 @@
 //! already at rest when it was hashed: a file changed within the clock's granularity of the hash
 //! could have been changed again without a trace.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::CacheError;
 use super::index::Index;
 use crate::engine::clock;
-use crate::engine::digest::{ContentDigest, files_in};
+use crate::engine::digest::{ContentDigest, listing};
 
 /// Some file systems keep times to two seconds.
 const GRANULARITY: i64 = 2;
@@ -30,32 +30,42 @@ pub(super) struct FileStamp {
 
 impl FileStamp {
     fn of(path: &Path) -> std::io::Result<Self> {
-        let found = fs::metadata(path)?;
-        if found.is_dir() {
-            return Self::of_folder(path);
+        let about = fs::metadata(path)?;
+        if about.is_dir() { Self::of_folder(path) } else { Ok(Self::of_file(&about)) }
+    }
+
+    fn of_file(about: &Metadata) -> Self {
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
         }
-        Ok(Self {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        })
     }
 
     /// Sums up the stamps of everything in a folder; the inode stands for all names and stamps.
     fn of_folder(folder: &Path) -> std::io::Result<Self> {
-        let mut hasher = blake3::Hasher::new();
+        let mut all = Vec::new();
         let mut sum = Self { device: 0, inode: 0, bytes: 0, modified: (0, 0), changed: (0, 0) };
-        for (name, path) in files_in(folder)? {
-            let one = Self::of(&path)?;
-            hasher.update(format!("{name:?} {one:?};").as_bytes());
+        for (name, _, about) in listing(folder)? {
+            let one = Self::of_file(&about);
+            // No name has a zero in it, so no two folders look alike.
+            all.extend(name.as_bytes());
+            all.push(0);
+            for number in [one.device, one.inode, one.bytes] {
+                all.extend(number.to_le_bytes());
+            }
+            for (seconds, rest) in [one.modified, one.changed] {
+                all.extend(seconds.to_le_bytes());
+                all.extend(rest.to_le_bytes());
+            }
             sum.device = one.device;
             sum.bytes += one.bytes;
             sum.modified = sum.modified.max(one.modified);
             sum.changed = sum.changed.max(one.changed);
         }
-        let hash = hasher.finalize();
+        let hash = blake3::hash(&all);
         let (first, _) = hash.as_bytes().split_first_chunk().unwrap_or((&[0; 8], &[]));
         // SQLite's numbers are signed.
         sum.inode = u64::from_le_bytes(*first) >> 1;
