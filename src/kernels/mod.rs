@@ -8,7 +8,7 @@
 //! kept in registers while its inputs stream by: neither patches nor transposes are ever written out.
 //!
 //! All of them are operations of burn's pure-Rust backend, with slopes of their own; other devices
-//! use burn's operations ([`is_served`] tells which). Results don't depend on the number of threads,
+//! use burn's operations (`is_served` tells which). Results don't depend on the number of threads,
 //! but in their last bits on how many numbers the processor takes at once.
 
 #![expect(
