@@ -105,6 +105,7 @@ pub fn assess<S: StageSet>(
     backend: &str,
 ) -> Result<(Vec<Standing>, Vec<String>), CacheError> {
     let (looks, mut checked) = look_and_check(plan, cache, backend)?;
+    let _reading = cache.reading()?;
     let mut standings: Vec<Standing> = Vec::with_capacity(plan.stages().len());
     let mut notes = Vec::new();
     for (planned, look) in plan.stages().iter().zip(looks) {
