@@ -154,16 +154,20 @@ pub fn probe(name: DeviceName) -> Result<Device, DeviceError> {
     }
 }
 
-/// Returns the part of a device's name that changes results, such as `burn-0.22.1/libtorch`.
+/// Returns the part of a device's name that changes results, such as `burn-0.22.1/wgpu`.
 pub fn family(name: DeviceName) -> String {
-    let backend = match name {
-        DeviceName::Flex => return format!("{BURN}/flex/kernels-{}", kernels::VERSION),
-        DeviceName::LibTorch => "libtorch",
-        DeviceName::LibTorchCuda(_) => "libtorch-cuda",
-        DeviceName::Cuda(_) => "cuda",
-        DeviceName::Wgpu => "wgpu",
+    let (backend, has_kernels) = match name {
+        DeviceName::Flex => ("flex", true),
+        DeviceName::LibTorch => ("libtorch", true),
+        DeviceName::LibTorchCuda(_) => ("libtorch-cuda", true),
+        DeviceName::Cuda(_) => ("cuda", false),
+        DeviceName::Wgpu => ("wgpu", false),
     };
-    format!("{BURN}/{backend}")
+    if has_kernels {
+        format!("{BURN}/{backend}/kernels-{}", kernels::VERSION)
+    } else {
+        format!("{BURN}/{backend}")
+    }
 }
 
 /// Lists the devices of this build.
@@ -273,6 +277,7 @@ mod tests {
     fn only_a_training_device_records_gradients() {
         assert!(!open(DeviceName::Flex).unwrap().is_autodiff());
         assert!(open_for_training(DeviceName::Flex).unwrap().is_autodiff());
-        assert_eq!(family(DeviceName::LibTorch), "burn-0.22.1/libtorch");
+        assert_eq!(family(DeviceName::Wgpu), "burn-0.22.1/wgpu");
+        assert!(family(DeviceName::LibTorch).starts_with("burn-0.22.1/libtorch/kernels-"));
     }
 }

@@ -161,18 +161,33 @@ fn a_missing_file_is_made_again() {
     assert_eq!(sandbox.objects(), before);
 }
 
-#[test]
-fn the_index_can_be_lost() {
-    let sandbox = Sandbox::new(SUMS);
-    sandbox.run().ok();
+/// Removes the index of the cache, as if it had been lost.
+fn lose_index(sandbox: &Sandbox) {
     for path in files(&sandbox.path().join("cache")) {
         if path.file_name().unwrap().to_string_lossy().starts_with("index.sqlite") {
             fs::remove_file(path).unwrap();
         }
     }
+}
+
+#[test]
+fn the_index_can_be_lost() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    lose_index(&sandbox);
     let rebuilt = sandbox.call(&["cache", "rebuild"]).ok();
     assert!(rebuilt.stdout.contains("5 entries"), "{}", rebuilt.stdout);
     assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+}
+
+#[test]
+fn a_run_puts_results_into_the_index_that_it_lacks() {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.run().ok();
+    lose_index(&sandbox);
+    assert_eq!(sandbox.run().ok().summary()["executed"], 0);
+    let stats = sandbox.call(&["cache", "stats", "--json"]).ok();
+    assert!(stats.stdout.contains(r#""entries":5"#), "{}", stats.stdout);
 }
 
 #[test]

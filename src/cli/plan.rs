@@ -65,8 +65,8 @@ pub(super) fn plan(common: &Common, file: Option<&Path>, choice: &Choice) -> Res
     }
     let total = terminal::count(selection.allowed.len(), "stage");
     terminal::line(&format!("{total}: {cached} cached, {run} run, {waiting} follow their inputs"));
-    for line in &lines {
-        terminal::line(line);
+    if !lines.is_empty() {
+        terminal::line(&lines.join("\n"));
     }
     prediction.print();
     let (lost, fetched) = missing.sort(common.offline);

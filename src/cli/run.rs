@@ -1,5 +1,6 @@
 //! `pcae-run FILE`: runs a pipeline and shows its tables.
 
+use std::mem;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -25,7 +26,11 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, Failure> 
     report.seconds = began.elapsed().as_secs_f64();
     let published = publish_all(&session, &report, &common.reports);
     summarize(common, args, &session, &report, published.as_ref().ok());
-    published.map(|_| ExitCode::from(code(&report)))
+    let code = published.map(|_| ExitCode::from(code(&report)));
+    // The program ends here, and gives all memory back at once.
+    let Session { plan, .. } = session;
+    mem::forget((plan, report));
+    code
 }
 
 /// Brings tables, figures and the page that shows them up to date.

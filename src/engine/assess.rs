@@ -2,17 +2,18 @@
 //!
 //! `plan`, `why`, `status` and the run itself all ask here, so that they can't disagree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use super::cache::{Cache, CacheError, Entry, Found, Lookup};
+use super::cache::{Cache, CacheError, Entry, FileStamp, Found, Unsound};
 use super::digest::ContentDigest;
-use super::key::{Difference, InputRecord, KeyRecord};
+use super::key::{InputRecord, KeyRecord};
 use super::parallel;
 use super::plan::{Plan, PlannedStage, StageIndex};
 use super::stage::{Needs, Reference, StageSet};
+use super::why::Causes;
 
 /// Where a stage stands before anything runs.
 #[derive(Clone, Debug)]
@@ -90,13 +91,18 @@ pub(super) fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
     }
 }
 
-/// What a look at a stage came to; results have not been checked.
+/// What a look at a stage came to.
 enum Look {
-    Found(KeyRecord, ContentDigest),
+    /// A result that has not been checked yet.
+    Found(ContentDigest),
+    Checked(Result<Box<Entry>, Box<Unsound>>),
     Missing(KeyRecord),
     /// Inputs are not there.
     Waiting,
 }
+
+/// A result to be checked, and what it was found by.
+type Unchecked = (StageIndex, Found, KeyRecord);
 
 /// Returns where every stage stands, in plan order, with notes about damaged entries.
 pub fn assess<S: StageSet>(
@@ -104,55 +110,60 @@ pub fn assess<S: StageSet>(
     cache: &Cache,
     backend: &str,
 ) -> Result<(Vec<Standing>, Vec<String>), CacheError> {
-    let (looks, mut checked) = look_and_check(plan, cache, backend)?;
+    let looks = look_and_check(plan, cache, backend)?;
     let _reading = cache.reading()?;
+    let mut causes = Causes::new(plan, cache);
     let mut standings: Vec<Standing> = Vec::with_capacity(plan.stages().len());
     let mut notes = Vec::new();
     for (planned, look) in plan.stages().iter().zip(looks) {
         let is_there = |member: &StageIndex| matches!(standings[*member], Standing::Cached(_));
         let on: Vec<_> = planned.members().filter(|member| !is_there(member)).collect();
-        let record = match look {
-            Look::Found(record, _) | Look::Missing(record) if on.is_empty() => record,
-            _ => {
-                standings.push(Standing::Waiting { on });
-                continue;
-            }
-        };
-        let why = match checked.remove(&standings.len()) {
-            Some(Lookup::Hit(entry)) => {
-                standings.push(Standing::Cached(entry));
-                continue;
-            }
-            Some(Lookup::Damaged(_, damage)) => {
+        standings.push(match look {
+            Look::Checked(Ok(entry)) if on.is_empty() => Standing::Cached(entry),
+            Look::Checked(Err(unsound)) if on.is_empty() => {
+                let Unsound { record, damage } = *unsound;
                 notes.push(damaged_note(&planned.name, &damage));
-                "its cached result is damaged".to_owned()
+                let why = "its cached result is damaged".to_owned();
+                Standing::Stale { record: Box::new(record), why }
             }
-            Some(Lookup::Miss) | None => why(plan, standings.len(), &record, cache)?,
-        };
-        standings.push(Standing::Stale { record: Box::new(record), why });
+            Look::Missing(record) if on.is_empty() => {
+                let why = causes.why(standings.len(), &record)?;
+                Standing::Stale { record: Box::new(record), why }
+            }
+            _ => Standing::Waiting { on },
+        });
     }
     Ok((standings, notes))
 }
 
-/// Looks up every stage whose inputs are there, while another thread checks the files of those that
+/// Looks up every stage whose inputs are there, while other threads check the files of those that
 /// were found.
 fn look_and_check<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
-) -> Result<(Vec<Look>, BTreeMap<StageIndex, Lookup>), CacheError> {
-    let (sender, receiver) = mpsc::channel::<(StageIndex, Found)>();
-    let checker = cache.checker();
+) -> Result<Vec<Look>, CacheError> {
+    let (sender, receiver) = mpsc::channel::<Unchecked>();
+    let (checker, waiting) = (cache.checker(), Mutex::new(receiver));
+    // Whoever is free takes the next one.
+    let check = || {
+        let next = || waiting.lock().ok()?.recv().ok();
+        let checked = std::iter::from_fn(next)
+            .map(|(stage, found, record)| (stage, checker.check(&found, record)));
+        checked.collect::<Vec<_>>()
+    };
     thread::scope(|scope| {
-        let checking = scope.spawn(move || {
-            receiver.into_iter().map(|(stage, found)| (stage, checker.check(&found))).collect()
-        });
+        let others = parallel::threads_for(plan.stages().len()).max(2) - 1;
+        let others: Vec<_> = (0..others).map(|_| scope.spawn(check)).collect();
         let looks = look(plan, cache, backend, &sender);
         drop(sender);
-        match checking.join() {
-            Ok(checked) => Ok((looks?, checked)),
-            Err(panic) => std::panic::resume_unwind(panic),
+        let own = check();
+        let others: Vec<_> = others.into_iter().flat_map(parallel::joined).collect();
+        let mut looks = looks?;
+        for (stage, checked) in own.into_iter().chain(others) {
+            looks[stage] = Look::Checked(checked);
         }
+        Ok(looks)
     })
 }
 
@@ -160,26 +171,30 @@ fn look<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
-    to_check: &mpsc::Sender<(StageIndex, Found)>,
+    to_check: &mpsc::Sender<Unchecked>,
 ) -> Result<Vec<Look>, CacheError> {
-    let bare = parallel::map(plan.stages(), |planned| bare_record(&planned.stage));
     // Several stages may read the same folder.
+    let paths: BTreeSet<_> =
+        plan.stages().iter().flat_map(|planned| planned.files.values()).collect();
+    let (stamps, bare) = parallel::both(
+        || paths.iter().map(|path| FileStamp::of(path)).collect::<Vec<_>>(),
+        || parallel::map(plan.stages(), |planned| bare_record(&planned.stage)),
+    );
     let mut outside = BTreeMap::new();
-    for path in plan.stages().iter().flat_map(|planned| planned.files.values()) {
-        if !outside.contains_key(path) {
-            outside.insert(path.clone(), cache.digest_of_file(path)?);
-        }
+    for (path, stamp) in paths.into_iter().zip(stamps) {
+        outside.insert(path.as_path(), cache.digest_of_stamped(path, &stamp?)?);
     }
     let digest = |path: &Path| match outside.get(path) {
         Some(digest) => Ok(*digest),
         None => cache.digest_of_file(path),
     };
-    let _reading = cache.reading()?;
+    let reading = cache.reading()?;
     let mut looks: Vec<Look> = Vec::with_capacity(plan.stages().len());
+    let mut not_indexed = Vec::new();
     for (planned, bare) in plan.stages().iter().zip(bare) {
-        let content = |member: StageIndex| match &looks[member] {
-            Look::Found(_, content) => Some(*content),
-            Look::Missing(_) | Look::Waiting => None,
+        let content = |member: StageIndex| match looks[member] {
+            Look::Found(content) => Some(content),
+            Look::Checked(_) | Look::Missing(_) | Look::Waiting => None,
         };
         if planned.members().any(|member| content(member).is_none()) {
             looks.push(Look::Waiting);
@@ -189,12 +204,19 @@ fn look<S: StageSet>(
         looks.push(match cache.find(&record.key())? {
             Some(found) => {
                 let content = found.content();
+                if !found.is_indexed() {
+                    not_indexed.push(found.key());
+                }
                 // Whoever checks is there until the last is sent.
-                let _ = to_check.send((looks.len(), found));
-                Look::Found(record, content)
+                let _ = to_check.send((looks.len(), found, record));
+                Look::Found(content)
             }
             None => Look::Missing(record),
         });
+    }
+    drop(reading);
+    for key in not_indexed {
+        cache.find(&key)?;
     }
     Ok(looks)
 }
@@ -202,75 +224,4 @@ fn look<S: StageSet>(
 /// Returns the line that tells of a damaged entry.
 pub fn damaged_note(stage: &str, damage: &str) -> String {
     format!("the cached result of `{stage}` can't be used and is made again: {damage}")
-}
-
-/// Returns in a few words why a stage has no cached result, and whether it has state to begin with.
-pub fn why<S: StageSet>(
-    plan: &Plan<S>,
-    stage: StageIndex,
-    record: &KeyRecord,
-    cache: &Cache,
-) -> Result<String, CacheError> {
-    let why = missing(plan, stage, record, cache)?;
-    let trajectory = record.trajectory(plan.stages()[stage].stage.as_stage().horizon());
-    let has_state = trajectory.is_some_and(|trajectory| cache.has_state(&trajectory));
-    Ok(if has_state { format!("{why}; can go on from earlier state") } else { why })
-}
-
-fn missing<S>(
-    plan: &Plan<S>,
-    stage: StageIndex,
-    record: &KeyRecord,
-    cache: &Cache,
-) -> Result<String, CacheError> {
-    const NEAR: usize = 2;
-    let planned = &plan.stages()[stage];
-    if let Some(earlier) = cache.closest_of_stage(plan.name(), &planned.name, record)? {
-        return Ok(brief(plan, planned, &record.differences(&earlier.record)));
-    }
-    // Perhaps the stage had another name.
-    let like = cache.closest(&planned.name, record, NEIGHBORS)?;
-    Ok(match like.map(|entry| (record.differences(&entry.record), entry.run.stage)) {
-        Some((differences, name)) if differences.len() <= NEAR => {
-            format!("first run; like `{name}` but {}", brief(plan, planned, &differences))
-        }
-        _ => "first run".to_owned(),
-    })
-}
-
-/// Earlier results looked at for a stage whose name is new.
-const NEIGHBORS: usize = 50;
-
-/// Returns differences in one short line: values as they are, inputs by the stages behind them.
-fn brief<S>(plan: &Plan<S>, planned: &PlannedStage<S>, differences: &[Difference]) -> String {
-    const SHOWN: usize = 3;
-    let mut parts: Vec<_> = differences
-        .iter()
-        .filter(|difference| !difference.is_input())
-        .map(Difference::line)
-        .collect();
-    for input in &planned.inputs {
-        let place = format!("input {}", input.role);
-        let mine = |difference: &&Difference| {
-            let rest = difference.component.strip_prefix(&place);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("[axis "))
-        };
-        let changed = differences.iter().filter(mine).count();
-        let role = &input.role;
-        match input.members[..] {
-            _ if changed == 0 => {}
-            [only] => parts.push(format!("{role} changed ({})", plan.stages()[only].name)),
-            _ => parts.push(format!("{role}: {changed} of {} changed", input.members.len())),
-        }
-        if differences.iter().any(|difference| difference.component == format!("order of {place}"))
-        {
-            parts.push(format!("{role}: another order"));
-        }
-    }
-    let more = parts.len().saturating_sub(SHOWN);
-    parts.truncate(SHOWN);
-    if more > 0 {
-        parts.push(format!("and {more} more"));
-    }
-    parts.join(", ")
 }

@@ -8,9 +8,11 @@ use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::encoding::Encoder;
@@ -49,9 +51,14 @@ impl<T> Digest<T> {
         Self { bytes: *hash.as_bytes(), names: PhantomData }
     }
 
+    /// Returns the hexadecimal digits.
+    pub fn hex(&self) -> impl Deref<Target = str> + use<T> {
+        blake3::Hash::from_bytes(self.bytes).to_hex()
+    }
+
     /// Returns the first eight hexadecimal digits, for people.
     pub fn short(&self) -> String {
-        self.to_string()[..8].to_owned()
+        self.hex()[..8].to_owned()
     }
 }
 
@@ -139,7 +146,7 @@ pub(super) fn listing(folder: &Path) -> io::Result<Vec<(String, PathBuf, Metadat
 
 impl<T> fmt::Display for Digest<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&blake3::Hash::from_bytes(self.bytes).to_hex())
+        f.write_str(&self.hex())
     }
 }
 
@@ -165,8 +172,19 @@ impl<T> Serialize for Digest<T> {
 
 impl<'de, T> Deserialize<'de> for Digest<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        struct Digits<T>(PhantomData<T>);
+        impl<T> Visitor<'_> for Digits<T> {
+            type Value = Digest<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("64 hexadecimal digits")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Digits(PhantomData))
     }
 }
 

@@ -42,22 +42,30 @@ impl Encoder {
             Value::Number(number) => self.number(number),
             Value::String(text) => self.text(text),
             Value::Array(items) => {
-                self.tagged(b'l', &(items.len() as u64).to_le_bytes());
+                self.list_of(items.len());
                 for item in items {
                     self.value(item);
                 }
             }
-            Value::Object(map) => {
-                self.map(map.iter().map(|(name, item)| (name.as_str(), item)).collect());
-            }
+            Value::Object(map) => self.map(map),
         }
     }
 
-    /// Adds a JSON object.
-    pub fn map(&mut self, mut fields: Vec<(&str, &Value)>) {
+    /// Adds the head of a list; its elements follow.
+    pub fn list_of(&mut self, elements: usize) {
+        self.tagged(b'l', &(elements as u64).to_le_bytes());
+    }
+
+    /// Adds the head of a map; its names follow in order, each with its value.
+    pub fn map_of(&mut self, fields: usize) {
+        self.tagged(b'm', &(fields as u64).to_le_bytes());
+    }
+
+    fn map(&mut self, map: &serde_json::Map<String, Value>) {
+        let mut fields: Vec<_> = map.iter().collect();
         // The map's own order depends on a cargo feature that a dependency may switch on.
         fields.sort_by(|a, b| a.0.cmp(b.0));
-        self.tagged(b'm', &(fields.len() as u64).to_le_bytes());
+        self.map_of(fields.len());
         for (name, item) in fields {
             self.text(name);
             self.value(item);

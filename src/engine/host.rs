@@ -13,8 +13,23 @@ pub fn name() -> String {
 }
 
 /// Returns how many processor cores this process may use.
-pub(super) fn cores() -> usize {
+pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns the environment that a process computes in with so many threads.
+///
+/// Libraries in C take memory from the system's allocator, which gives a large block back as soon as
+/// it is free: half of the time of a training by libtorch goes into clearing the next one. Here it
+/// keeps them.
+pub fn worker_variables(threads: usize) -> [(&'static str, String); 3] {
+    const LARGEST_KEPT: u64 = 1 << 30;
+    const MOST_KEPT: u64 = 1 << 36;
+    [
+        ("RAYON_NUM_THREADS", threads.to_string()),
+        ("MALLOC_MMAP_THRESHOLD_", LARGEST_KEPT.to_string()),
+        ("MALLOC_TRIM_THRESHOLD_", MOST_KEPT.to_string()),
+    ]
 }
 
 /// Finds the first processor's name in the system's own list.

@@ -30,6 +30,31 @@ pub enum InputRecord {
     Each(Vec<(Labels, ContentDigest)>),
 }
 
+impl InputRecord {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.map_of(1);
+        match self {
+            Self::One(digest) => {
+                encoder.text("one");
+                encoder.text(&digest.hex());
+            }
+            Self::Each(members) => {
+                encoder.text("each");
+                encoder.list_of(members.len());
+                for (labels, digest) in members {
+                    encoder.list_of(2);
+                    encoder.map_of(labels.len());
+                    for (axis, label) in labels {
+                        encoder.text(axis);
+                        encoder.text(label);
+                    }
+                    encoder.text(&digest.hex());
+                }
+            }
+        }
+    }
+}
+
 /// The pre-image of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeyRecord {
@@ -116,27 +141,53 @@ impl KeyRecord {
         }
     }
 
-    fn without_settings(&self) -> Self {
-        Self {
-            kind: self.kind.clone(),
-            version: self.version,
-            settings: Value::Null,
-            inputs: self.inputs.clone(),
-            files: self.files.clone(),
-            variables: self.variables.clone(),
-            backend: self.backend.clone(),
-        }
-    }
-
     fn hash(&self, context: &str) -> blake3::Hash {
         let mut encoder = Encoder::new(context);
-        // Serializing plain maps, strings and numbers can't fail. The settings, which may be long, are
-        // taken as they are.
-        let rest = serde_json::to_value(self.without_settings()).unwrap_or_default();
-        let fields = rest.as_object().into_iter().flatten().map(|(name, value)| {
-            (name.as_str(), if name == "settings" { &self.settings } else { value })
-        });
-        encoder.map(fields.collect());
+        // The fields in order of their names, as they stand in a manifest; what is empty is left out.
+        let optional = [
+            self.backend.is_some(),
+            !self.files.is_empty(),
+            !self.inputs.is_empty(),
+            !self.variables.is_empty(),
+        ];
+        encoder.map_of(3 + optional.into_iter().filter(|is_there| *is_there).count());
+        if let Some(backend) = &self.backend {
+            encoder.text("backend");
+            encoder.text(backend);
+        }
+        if !self.files.is_empty() {
+            encoder.text("files");
+            encoder.map_of(self.files.len());
+            for (name, digest) in &self.files {
+                encoder.text(name);
+                encoder.text(&digest.hex());
+            }
+        }
+        if !self.inputs.is_empty() {
+            encoder.text("inputs");
+            encoder.map_of(self.inputs.len());
+            for (role, input) in &self.inputs {
+                encoder.text(role);
+                input.encode(&mut encoder);
+            }
+        }
+        encoder.text("kind");
+        encoder.text(&self.kind);
+        encoder.text("settings");
+        encoder.value(&self.settings);
+        if !self.variables.is_empty() {
+            encoder.text("variables");
+            encoder.map_of(self.variables.len());
+            for (name, value) in &self.variables {
+                encoder.text(name);
+                match value {
+                    Some(value) => encoder.text(value),
+                    None => encoder.value(&Value::Null),
+                }
+            }
+        }
+        encoder.text("version");
+        encoder.value(&self.version.into());
         encoder.finish()
     }
 

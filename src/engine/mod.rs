@@ -39,6 +39,7 @@ pub mod stage;
 pub mod supervise;
 pub mod sweep;
 pub mod template;
+mod why;
 
 #[cfg(test)]
 mod behavior;

@@ -1,15 +1,20 @@
 //! The same small work for many items, on all cores.
 
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use super::host;
 
 /// Items that are worth a thread of their own.
 const SHARE: usize = 64;
 
+/// Returns how many threads so many items are worth.
+pub(super) fn threads_for(items: usize) -> usize {
+    host::cores().min(items / SHARE).max(1)
+}
+
 /// Maps items, in their order.
 pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = host::cores().min(items.len() / SHARE);
+    let threads = threads_for(items.len());
     if threads < 2 {
         return items.iter().map(work).collect();
     }
@@ -19,12 +24,28 @@ pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
             .chunks(items.len().div_ceil(threads))
             .map(|share| scope.spawn(move || share.iter().map(work).collect::<Vec<R>>()))
             .collect();
-        let done = shares.into_iter().flat_map(|share| match share.join() {
-            Ok(results) => results,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        done.collect()
+        shares.into_iter().flat_map(joined).collect()
     })
+}
+
+/// Does two things side by side.
+pub(super) fn both<A: Send, B>(
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B,
+) -> (A, B) {
+    thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (joined(one), other)
+    })
+}
+
+/// Waits for a thread; its panic goes on here.
+pub(super) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    match thread.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::run::{Manner, OnError, RunReport, run_id};
 use super::select::Selection;
 use super::sight::Sight;
 use super::stage::{Needs, StageSet};
+use super::why::Causes;
 
 enum State {
     /// Its inputs are not all there, or it has not been looked at.
@@ -183,12 +184,12 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.hit(stage, *entry);
                 return Ok(());
             }
-            Lookup::Damaged(_, damage) => {
+            Lookup::Damaged(damage) => {
                 let message = damaged_note(&planned.name, &damage);
                 (self.emit)(Event::Note { message });
                 "its cached result is damaged".to_owned()
             }
-            Lookup::Miss => assess::why(self.plan, stage, &record, self.cache)?,
+            Lookup::Miss => Causes::new(self.plan, self.cache).why(stage, &record)?,
         };
         if !allowed {
             self.states[stage] = State::Settled;

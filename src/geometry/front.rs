@@ -3,6 +3,8 @@
 //! What: points that might be near wait with their rough distance; when enough wait, they are
 //! measured, the most promising first, until the rest can be ruled out (see sketch.rs).
 
+use std::ops::RangeInclusive;
+
 /// Rough distances looked at together.
 const LANES: usize = 16;
 /// Waiting points for each wanted one, and some more, from which on they are measured.
@@ -23,26 +25,61 @@ pub(super) struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Shows the points whose rough squared distance, less the query's own square, is within a
-    /// limit: that number, and their row.
-    pub(super) fn within(&self, limit: f32, mut show: impl FnMut(f32, u32)) {
-        let lanes = self.products.chunks(LANES).zip(self.squares.chunks(LANES)).enumerate();
-        for (at, (products, squares)) in lanes {
-            let pairs = products.iter().zip(squares);
-            // Without a branch for each, for there is rarely one within the limit.
-            let near = pairs.filter(|(product, square)| *product + *square <= limit).count();
-            if near == 0 && limit.is_finite() {
-                continue;
-            }
-            for (lane, (product, square)) in products.iter().zip(squares).enumerate() {
-                // Where nothing is ruled out, sums that overflow are nothing but small.
-                let sum = product + square;
-                let rough = if limit.is_finite() { sum } else { sum.max(f32::MIN) };
-                if rough <= limit {
-                    show(rough, (self.first + at * LANES + lane) as u32);
+    /// Adds the points whose rough squared distance, less the query's own square, lies above one
+    /// number and not above a limit: that distance, and their row.
+    pub(super) fn between(&self, above: f32, limit: f32, found: &mut Vec<(f32, u32)>) {
+        let (products, last_products) = self.products.as_chunks::<LANES>();
+        let (squares, last_squares) = self.squares.as_chunks::<LANES>();
+        pulp::Arch::new().dispatch(|| {
+            for (at, (products, squares)) in products.iter().zip(squares).enumerate() {
+                // Without a branch for each, for there is rarely one within the limit.
+                let pairs = products.iter().zip(squares);
+                let near: u32 = pairs.map(|(a, b)| u32::from(a + b <= limit)).sum();
+                if near > 0 || !limit.is_finite() {
+                    self.pick(at * LANES, products, squares, above..=limit, found);
                 }
             }
+        });
+        let last = products.len() * LANES;
+        self.pick(last, last_products, last_squares, above..=limit, found);
+    }
+
+    fn pick(
+        &self,
+        from: usize,
+        products: &[f32],
+        squares: &[f32],
+        between: RangeInclusive<f32>,
+        found: &mut Vec<(f32, u32)>,
+    ) {
+        let (above, limit) = between.into_inner();
+        for (at, (product, square)) in products.iter().zip(squares).enumerate() {
+            // Where nothing is ruled out, sums that overflow are nothing but small.
+            let sum = product + square;
+            let rough = if limit.is_finite() { sum } else { sum.max(f32::MIN) };
+            if rough > above && rough <= limit {
+                found.push((rough, (self.first + from + at) as u32));
+            }
         }
+    }
+
+    /// Returns a rough distance within which `count` of the points lie, and few more; none if there
+    /// may not be so many.
+    pub(super) fn promising(&self, count: usize) -> Option<f32> {
+        let (products, _) = self.products.as_chunks::<LANES>();
+        let (squares, _) = self.squares.as_chunks::<LANES>();
+        // The least of every few: all of them are different points.
+        let mut least: Vec<f32> = pulp::Arch::new().dispatch(|| {
+            let lanes = products.iter().zip(squares);
+            let least = lanes.map(|(products, squares)| {
+                let sums = products.iter().zip(squares).map(|(a, b)| a + b);
+                sums.fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least })
+            });
+            least.collect()
+        });
+        let last = count.checked_sub(1).filter(|&last| last < least.len())?;
+        let (_, reach, _) = least.select_nth_unstable_by(last, f32::total_cmp);
+        Some(*reach).filter(|reach| reach.is_finite())
     }
 }
 
@@ -91,14 +128,20 @@ impl Front {
         self.waiting.len() > CROWD * self.count + CROWD_AT_LEAST
     }
 
-    /// Lets the points of a tile wait whose rough distance is within the limit.
-    pub(super) fn gather(&mut self, tile: &Tile<'_>, own: Option<usize>, limit: f32) {
-        let waiting = &mut self.waiting;
-        tile.within(limit, |rough, index| {
-            if own != Some(index as usize) {
-                waiting.push((rough, index));
-            }
-        });
+    /// Returns whether no point has been looked at.
+    pub(super) fn is_new(&self) -> bool {
+        self.nearest.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Lets the points of a tile wait whose rough distance lies above one number and not above a
+    /// limit, but not the query's own row.
+    pub(super) fn gather(&mut self, tile: &Tile<'_>, own: Option<usize>, above: f32, limit: f32) {
+        let before = self.waiting.len();
+        tile.between(above, limit, &mut self.waiting);
+        let is_own = |&(_, index): &(f32, u32)| own == Some(index as usize);
+        if let Some(own) = self.waiting[before..].iter().position(is_own) {
+            self.waiting.swap_remove(before + own);
+        }
     }
 
     /// Measures the waiting points, the most promising first, until the rest can be ruled out.

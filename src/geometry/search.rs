@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::front::{Front, Tile};
 use super::sketch::Sketch;
@@ -101,7 +102,8 @@ impl<'a> Search<'a> {
     }
 
     fn comparing(points: &'a Points, compared: Cow<'a, Points>, sketch: Option<Sketch>) -> Self {
-        let norms: Vec<_> = (0..compared.rows()).map(|row| Norm::of(compared.row(row))).collect();
+        let rows = (0..compared.rows()).into_par_iter();
+        let norms: Vec<_> = rows.map(|row| Norm::of(compared.row(row))).collect();
         let first_not_finite = norms.iter().position(|norm| !norm.squared.is_finite());
         let largest_squared = norms.iter().map(|norm| norm.squared).fold(0.0, f64::max);
         let are_whole = norms.iter().all(|norm| norm.is_whole);
@@ -153,7 +155,17 @@ impl<'a> Search<'a> {
         }
         self.sweep(&compared, asked, &mut room.products, |index, tile| {
             let (query, front) = (&queries[index], &mut fronts[index]);
-            front.gather(&tile, own(index), query.limit(front.reach()));
+            let mut above = f32::NEG_INFINITY;
+            // The best of the first tile tell how far to look. One of them may be the query itself.
+            if front.is_new()
+                && query.bound.is_finite()
+                && let Some(promising) = tile.promising(count + 1)
+            {
+                front.gather(&tile, own(index), above, promising);
+                self.settle(query, front);
+                above = promising;
+            }
+            front.gather(&tile, own(index), above, query.limit(front.reach()));
             if front.is_crowded() {
                 self.settle(query, front);
             }
@@ -173,8 +185,12 @@ impl<'a> Search<'a> {
         let coordinates: Vec<f32> = rows.copied().collect();
         let compared = self.compare(&coordinates);
         let queries = self.queries(&coordinates, &compared, asked.len());
+        let mut found = Vec::new();
         self.sweep(&compared, asked.len(), &mut Vec::new(), |index, tile| {
-            tile.within(queries[index].limit(reach), |_, other| show(index, other));
+            tile.between(f32::NEG_INFINITY, queries[index].limit(reach), &mut found);
+            for (_, other) in found.drain(..) {
+                show(index, other);
+            }
         });
     }
 
@@ -291,12 +307,15 @@ fn is_surely_beyond(left: &[f32], right: &[f32], reach: f64) -> bool {
     let margin = 1.0 + (left.len() + LANES) as f64 * f64::from(f32::EPSILON);
     let (left, left_rest) = left.as_chunks::<LANES>();
     let (right, right_rest) = right.as_chunks::<LANES>();
-    let mut sums = [0.0_f32; LANES];
-    for (left, right) in left.iter().zip(right) {
-        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
-            *sum += (left - right) * (left - right);
+    let mut sums = pulp::Arch::new().dispatch(|| {
+        let mut sums = [0.0_f32; LANES];
+        for (left, right) in left.iter().zip(right) {
+            for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+                *sum += (left - right) * (left - right);
+            }
         }
-    }
+        sums
+    });
     for (sum, (left, right)) in sums.iter_mut().zip(left_rest.iter().zip(right_rest)) {
         *sum += (left - right).powi(2);
     }

@@ -37,7 +37,7 @@ pub(crate) fn compare(comparison: Comparison, logits: Tensor<2>, samples: Tensor
     Tensor::from_dispatch(Dispatch::compare_logits(logits, samples, comparison))
 }
 
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, LibTorch: cfg(feature = "tch"), Autodiff)]
 pub(crate) trait Compare: Backend {
     fn compare_logits(
         logits: FloatTensor<Self>,
@@ -223,9 +223,10 @@ fn log_of_one_and(x: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, TensorData};
+    use burn::tensor::TensorData;
 
     use super::*;
+    use crate::device::{open_for_training, test_device};
 
     #[test]
     fn losses_and_slopes_are_those_in_double_precision() {
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn samples_meet_their_own_logits_and_slopes_are_scaled() {
-        let device = Device::flex().autodiff();
+        let device = open_for_training(test_device()).unwrap();
         let (count, batch) = (19, 37);
         let table = |turned: bool| -> Vec<f32> {
             let at = |value: usize, sample: usize| ((value * 7 + sample * 3) % 11) as f32 / 10.0;

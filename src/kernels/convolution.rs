@@ -40,7 +40,7 @@ pub fn convolve(
     Tensor::from_dispatch(output)
 }
 
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, LibTorch: cfg(feature = "tch"), Autodiff)]
 pub(crate) trait Convolve: Backend {
     fn gather_2x(
         input: FloatTensor<Self>,
@@ -154,14 +154,15 @@ fn batch(images: &FlexTensor) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::TensorData;
     use burn::tensor::module::{conv_transpose2d, conv2d};
     use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
-    use burn::tensor::{Device, TensorData};
     use proptest::prelude::*;
     use rand::RngExt;
 
     use super::*;
     use crate::data::ImageShape;
+    use crate::device::{open, open_for_training, test_device};
     use crate::numerics::Seed;
 
     /// A convolution by burn itself.
@@ -195,7 +196,7 @@ mod tests {
         batch: usize,
         by: fn(Convolution, Tensor<2>, Tensor<4>, Tensor<1>) -> Tensor<2>,
     ) -> Vec<Vec<f32>> {
-        let device = Device::flex().autodiff();
+        let device = open_for_training(test_device()).unwrap();
         let Convolution { way, scales, .. } = convolution;
         let (from, to) = scales.along(way);
         let mut rng = Seed(1).stream("test");
@@ -276,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_does_not_become_zero() {
-        let device = Device::flex();
+        let device = open(test_device()).unwrap();
         let scales = scales(2, 1, 1, 1);
         let input = Tensor::<2>::full([4, 3], f32::NAN, &device);
         let weight = Tensor::<4>::ones([2, 1, 4, 4], &device);

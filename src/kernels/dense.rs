@@ -9,11 +9,16 @@ pub(super) type FlexTensor = FloatTensor<Flex>;
 
 /// Returns whether tensors on a device are computed with here.
 pub(crate) fn is_served(device: &Device) -> bool {
-    match device.as_dispatch() {
+    let is_known = |device: &DispatchDevice| match device {
         DispatchDevice::Flex(_) => true,
-        DispatchDevice::Autodiff(device) => matches!(**device, DispatchDevice::Flex(_)),
+        #[cfg(feature = "tch")]
+        DispatchDevice::LibTorch(_) => true,
         #[allow(unreachable_patterns, reason = "other devices exist in other builds only")]
         _ => false,
+    };
+    match device.as_dispatch() {
+        DispatchDevice::Autodiff(inner) => is_known(inner),
+        device => is_known(device),
     }
 }
 

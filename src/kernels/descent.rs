@@ -73,7 +73,7 @@ pub(crate) struct Arrays<B: Backend> {
     pub(crate) second: FloatTensor<B>,
 }
 
-#[backend_extension(Flex)]
+#[backend_extension(Flex, LibTorch: cfg(feature = "tch"))]
 pub(crate) trait Descend: Backend {
     fn descend(
         #[extension_type] arrays: Arrays<Self>,
@@ -133,13 +133,14 @@ impl WithSimd for Share<'_> {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, TensorData};
+    use burn::tensor::TensorData;
 
     use super::*;
+    use crate::device::{open, test_device};
 
     #[test]
     fn a_step_in_one_pass_is_a_step_by_operations() {
-        let device = Device::flex();
+        let device = open(test_device()).unwrap();
         let count = 40_000;
         let array = |shift: f32| {
             let values: Vec<f32> = (0..count).map(|i| (i as f32 * 0.7 + shift).sin()).collect();

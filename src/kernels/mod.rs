@@ -15,12 +15,18 @@
     clippy::inline_always,
     reason = "only what is inlined into a function for the processor's vectors uses them"
 )]
+#![cfg_attr(
+    feature = "tch",
+    expect(deprecated, reason = "burn has no other backend that goes by way of libtorch")
+)]
 
 mod comparison;
 mod convolution;
 mod dense;
 mod descent;
 mod gather;
+#[cfg(feature = "tch")]
+mod libtorch;
 mod normalization;
 mod panels;
 mod slopes;

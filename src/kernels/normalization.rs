@@ -58,7 +58,7 @@ pub(crate) fn normalize(
     ))
 }
 
-#[backend_extension(Flex)]
+#[backend_extension(Flex, LibTorch: cfg(feature = "tch"))]
 pub(crate) trait Moments: Backend {
     fn channel_moments(input: FloatTensor<Self>, channels: usize) -> FloatTensor<Self>;
 }
@@ -81,7 +81,7 @@ impl Moments for Flex {
     }
 }
 
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, LibTorch: cfg(feature = "tch"), Autodiff)]
 pub(crate) trait Normalize: Backend {
     fn normalize_channels(
         input: FloatTensor<Self>,
@@ -329,9 +329,10 @@ impl WithSimd for Back<'_> {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, TensorData, activation};
+    use burn::tensor::{TensorData, activation};
 
     use super::*;
+    use crate::device::{open_for_training, test_device};
 
     const CHANNELS: usize = 3;
     const PIXELS: usize = 50;
@@ -362,7 +363,7 @@ mod tests {
 
     #[test]
     fn values_and_slopes_are_those_of_burns_operations() {
-        let device = Device::flex().autodiff();
+        let device = open_for_training(test_device()).unwrap();
         let wave = |count: usize, shift: f32| -> Vec<f32> {
             (0..count).map(|index| 2.0 * (index as f32 * 0.37 + shift).sin() + 0.5).collect()
         };

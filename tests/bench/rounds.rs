@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use pcae::engine::host;
 use tempfile::TempDir;
 
 use crate::item::{Item, Measured};
@@ -76,6 +77,7 @@ impl Bench {
     fn ours(&self, item: &dyn Item, is_compared: bool) -> Result<Measured, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
+        command.envs(host::worker_variables(host::cores()));
         command.arg("--work").arg(item.name());
         command.arg("--points").arg(self.folder.path().join("points"));
         if is_compared {

@@ -73,6 +73,7 @@ impl Entry {
 pub struct Found {
     manifest: String,
     outline: Outline,
+    is_indexed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -87,10 +88,20 @@ struct Content {
 }
 
 impl Found {
-    /// Reads the outline of a manifest.
+    /// Reads the outline of a manifest in the index.
     pub(super) fn of(manifest: String) -> Option<Self> {
         let outline = serde_json::from_str(&manifest).ok()?;
-        Some(Self { manifest, outline })
+        Some(Self { manifest, outline, is_indexed: true })
+    }
+
+    /// Returns whether the index has it; if not, a lookup puts it there that is not one of many.
+    pub fn is_indexed(&self) -> bool {
+        self.is_indexed
+    }
+
+    /// Says that the index does not have it.
+    pub(super) fn not_indexed(self) -> Self {
+        Self { is_indexed: false, ..self }
     }
 
     /// Returns the key.
@@ -103,8 +114,25 @@ impl Found {
         self.outline.artifact.digest
     }
 
-    /// Reads the rest of the manifest.
+    /// Reads the whole manifest.
     pub(super) fn entry(&self) -> Option<Entry> {
         serde_json::from_str(&self.manifest).ok()
+    }
+
+    /// Reads the rest of the manifest, given the record that it was found by.
+    pub(super) fn entry_of(&self, record: KeyRecord) -> Result<Entry, KeyRecord> {
+        #[derive(Deserialize)]
+        struct Rest {
+            #[serde(default)]
+            trajectory: Option<TrajectoryKey>,
+            artifact: StoredArtifact,
+            run: RunRecord,
+        }
+        match serde_json::from_str(&self.manifest) {
+            Ok(Rest { trajectory, artifact, run }) => {
+                Ok(Entry { key: self.key(), record, trajectory, artifact, run })
+            }
+            Err(_) => Err(record),
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::stat::FileStamp;
@@ -19,14 +20,20 @@ use crate::engine::failpoint;
 
 const FILE: &str = "index.sqlite";
 
-/// Pages kept in memory: enough for the manifests of a large pipeline, so that none is read twice.
+/// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow.
+const VERSION: u32 = 2;
+
+/// Bytes of the file that are read where they lie, without a copy.
+const MAPPED_BYTES: i64 = 1 << 30;
+
+/// Pages kept in memory where nothing can be mapped, so that none is read twice.
 const CACHED_PAGES: i64 = 16_384;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS entry (
         key TEXT PRIMARY KEY, kind TEXT NOT NULL, pipeline TEXT NOT NULL, stage TEXT NOT NULL,
         bytes INTEGER NOT NULL, seconds REAL NOT NULL, finished INTEGER NOT NULL,
-        manifest TEXT NOT NULL) WITHOUT ROWID;
+        manifest TEXT NOT NULL);
     CREATE INDEX IF NOT EXISTS entry_by_kind ON entry (kind, finished);
     CREATE INDEX IF NOT EXISTS entry_by_stage ON entry (pipeline, stage, finished);
     CREATE TABLE IF NOT EXISTS run (
@@ -85,14 +92,20 @@ impl Index {
     pub(super) fn open(root: &Path) -> Result<Self, CacheError> {
         let connection = Connection::open(root.join(FILE))?;
         connection.busy_timeout(Duration::from_mins(1))?;
+        // Otherwise a statement is parsed anew whenever another value is bound in it.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let index = Self { connection };
         let network = is_network(root);
-        if index.version()? == 0 {
+        if index.version()? < VERSION {
             index.set_up(root, network)?;
         }
         let synchronous = if network { "FULL" } else { "NORMAL" };
         index.connection.pragma_update(None, "synchronous", synchronous)?;
-        index.connection.pragma_update(None, "cache_size", CACHED_PAGES)?;
+        if network {
+            index.connection.pragma_update(None, "cache_size", CACHED_PAGES)?;
+        } else {
+            index.connection.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
+        }
         Ok(index)
     }
 
@@ -107,12 +120,29 @@ impl Index {
         let lock = File::options().create(true).append(true).open(&path);
         let lock = lock.map_err(CacheError::at(&path))?;
         lock.lock().map_err(CacheError::at(&path))?;
-        if self.version()? == 0 {
+        let found = self.version()?;
+        if found == 0 {
             // A write-ahead log needs shared memory, which network file systems don't give.
             let journal = if network { "DELETE" } else { "WAL" };
             self.connection.pragma_update(None, "journal_mode", journal)?;
-            self.connection.execute_batch(TABLES)?;
-            self.connection.pragma_update(None, "user_version", 1)?;
+        }
+        if found < VERSION {
+            let immediate = TransactionBehavior::Immediate;
+            let transaction = Transaction::new_unchecked(&self.connection, immediate)?;
+            if found == 1 {
+                transaction.execute_batch(
+                    "ALTER TABLE entry RENAME TO earlier;
+                     DROP INDEX entry_by_kind; DROP INDEX entry_by_stage;",
+                )?;
+            }
+            transaction.execute_batch(TABLES)?;
+            if found == 1 {
+                transaction.execute_batch(
+                    "INSERT INTO entry SELECT * FROM earlier; DROP TABLE earlier;",
+                )?;
+            }
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.commit()?;
         }
         Ok(())
     }
@@ -344,4 +374,32 @@ pub fn is_network(folder: &Path) -> bool {
     // Magic numbers are 32 bits wide; some systems sign-extend them.
     rustix::fs::statfs(folder)
         .is_ok_and(|found| kinds.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_of_the_first_layout_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("claims")).unwrap();
+        let key: StageKey = "ab".repeat(32).parse().unwrap();
+        let old = Connection::open(folder.path().join(FILE)).unwrap();
+        old.execute_batch(&TABLES.replacen("TEXT NOT NULL);", "TEXT NOT NULL) WITHOUT ROWID;", 1))
+            .unwrap();
+        old.execute(
+            "INSERT INTO entry VALUES (?1, 'Toy', 'p', 's', 7, 0.5, 1, 'manifest')",
+            [key.to_string()],
+        )
+        .unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        drop(old);
+        for _ in 0..2 {
+            let index = Index::open(folder.path()).unwrap();
+            assert_eq!(index.manifest(&key).unwrap().unwrap(), "manifest");
+            assert_eq!(index.size().unwrap(), (1, 7));
+            assert_eq!(index.version().unwrap(), VERSION);
+        }
+    }
 }

@@ -5,6 +5,7 @@ use super::index::Reading;
 use super::objects::{Check, Objects};
 use super::{Cache, CacheError};
 use crate::engine::digest::StageKey;
+use crate::engine::key::KeyRecord;
 
 /// What a lookup found.
 #[derive(Debug)]
@@ -14,7 +15,16 @@ pub enum Lookup {
     /// Nothing.
     Miss,
     /// An entry that can't be used, and why.
-    Damaged(Box<Entry>, String),
+    Damaged(String),
+}
+
+/// A result that can't be used.
+#[derive(Debug)]
+pub struct Unsound {
+    /// What it was looked up by.
+    pub record: KeyRecord,
+    /// What is wrong with it.
+    pub damage: String,
 }
 
 /// Checks the files of results, on any thread.
@@ -25,14 +35,15 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Checks that the files of a result are there and right.
-    pub fn check(&self, found: &Found) -> Lookup {
-        let Some(entry) = found.entry() else {
-            return Lookup::Miss;
-        };
-        match self.objects.check(&entry.artifact, self.check) {
-            Ok(()) => Lookup::Hit(Box::new(entry)),
-            Err(damage) => Lookup::Damaged(Box::new(entry), damage),
+    /// Checks that the files of a result are there and right, given the record it was found by.
+    pub fn check(&self, found: &Found, record: KeyRecord) -> Result<Box<Entry>, Box<Unsound>> {
+        let unsound = |record, damage| Err(Box::new(Unsound { record, damage }));
+        match found.entry_of(record) {
+            Ok(entry) => match self.objects.check(&entry.artifact, self.check) {
+                Ok(()) => Ok(Box::new(entry)),
+                Err(damage) => unsound(entry.record, damage),
+            },
+            Err(record) => unsound(record, "its manifest can't be read".to_owned()),
         }
     }
 }
@@ -40,7 +51,13 @@ impl Checker {
 impl Cache {
     /// Looks a key up and checks that its files are there and right.
     pub fn lookup(&self, key: &StageKey) -> Result<Lookup, CacheError> {
-        Ok(self.find(key)?.map_or(Lookup::Miss, |found| self.checker().check(&found)))
+        let Some(entry) = self.find(key)?.and_then(|found| found.entry()) else {
+            return Ok(Lookup::Miss);
+        };
+        Ok(match self.objects.check(&entry.artifact, self.check) {
+            Ok(()) => Lookup::Hit(Box::new(entry)),
+            Err(damage) => Lookup::Damaged(damage),
+        })
     }
 
     /// Looks a key up; its files may be damaged.
@@ -55,7 +72,7 @@ impl Cache {
             return Ok(None);
         };
         self.index.adopt(&entry)?;
-        Ok(serde_json::to_string(&entry).ok().and_then(Found::of))
+        Ok(serde_json::to_string(&entry).ok().and_then(Found::of).map(Found::not_indexed))
     }
 
     /// Sees the index as it is now until the result is dropped, which makes many lookups faster.

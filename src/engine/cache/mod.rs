@@ -43,8 +43,9 @@ pub use collect::{Candidate, Collection, Reached};
 pub use entry::{Entry, Found, RunRecord};
 pub use index::{History, PastRun, Reading, is_network};
 pub use lock::Patience;
-pub use lookup::{Checker, Lookup};
+pub use lookup::{Checker, Lookup, Unsound};
 pub use objects::Check;
+pub use stat::FileStamp;
 pub use trajectory::Trajectory;
 
 use super::artifact::{ArtifactReader, StoredArtifact};
@@ -201,7 +202,8 @@ impl Cache {
         record: &KeyRecord,
     ) -> Result<Option<Entry>, CacheError> {
         const LOOKED_AT: usize = 20;
-        Ok(closest(self.index.recent_of_stage(pipeline, stage, LOOKED_AT)?, record, stage))
+        let entries = self.index.recent_of_stage(pipeline, stage, LOOKED_AT)?;
+        Ok(closest(&entries, record, stage).cloned())
     }
 
     /// Returns the result whose record differs least; among equals one of a stage of this name.
@@ -212,7 +214,8 @@ impl Cache {
         record: &KeyRecord,
         most: usize,
     ) -> Result<Option<Entry>, CacheError> {
-        Ok(closest(self.index.recent(&record.kind, most)?, record, stage))
+        let entries = self.index.recent(&record.kind, most)?;
+        Ok(closest(&entries, record, stage).cloned())
     }
 
     /// Returns how earlier runs of a kind went.
@@ -264,7 +267,16 @@ impl Cache {
 
     /// Returns the digest of an outside file, from memory if it is surely unchanged.
     pub fn digest_of_file(&self, path: &Path) -> Result<ContentDigest, CacheError> {
-        stat::digest(&self.index, path)
+        self.digest_of_stamped(path, &FileStamp::of(path)?)
+    }
+
+    /// Returns the digest of an outside file that has been asked about just now.
+    pub fn digest_of_stamped(
+        &self,
+        path: &Path,
+        stamp: &FileStamp,
+    ) -> Result<ContentDigest, CacheError> {
+        stat::digest(&self.index, path, stamp)
     }
 
     /// Returns the number of entries and the bytes of all objects.
@@ -369,9 +381,14 @@ fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {
     Ok((file.map_err(CacheError::at(&path))?, path))
 }
 
-fn closest(entries: Vec<Entry>, record: &KeyRecord, stage: &str) -> Option<Entry> {
+/// Returns the other result whose record differs least; among equals one of a stage of this name.
+pub(super) fn closest<'e>(
+    entries: &'e [Entry],
+    record: &KeyRecord,
+    stage: &str,
+) -> Option<&'e Entry> {
     let key = record.key();
-    let others = entries.into_iter().filter(|entry| entry.key != key);
+    let others = entries.iter().filter(|entry| entry.key != key);
     others.min_by_key(|entry| (record.differences(&entry.record).len(), entry.run.stage != stage))
 }
 

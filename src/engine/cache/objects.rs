@@ -41,25 +41,22 @@ impl Objects {
         for file in &artifact.files {
             let path = self.path(&file.digest);
             let damage = |what: &str| Err(format!("{} {what} ({})", file.name, path.display()));
-            let (bytes, digest) = if file.bytes <= SMALL {
-                match read_expected(&path, file.bytes) {
-                    Err(_) => return damage("is missing"),
-                    Ok(content) => (content.len() as u64, Some(ContentDigest::of_bytes(&content))),
-                }
+            let found = if file.bytes <= SMALL {
+                read_expected(&path, file.bytes)
+                    .map(|content| (content.len() as u64, Some(ContentDigest::of_bytes(&content))))
+            } else if check == Check::Everything {
+                fs::metadata(&path).map(|about| (about.len(), ContentDigest::of_file(&path).ok()))
             } else {
-                let Ok(found) = fs::metadata(&path) else {
-                    return damage("is missing");
-                };
-                let is_asked = check == Check::Everything && found.len() == file.bytes;
-                let digest = is_asked.then(|| ContentDigest::of_file(&path));
-                (found.len(), digest.transpose().unwrap_or_default())
+                // As if it had been hashed.
+                fs::metadata(&path).map(|about| (about.len(), Some(file.digest)))
             };
-            if bytes != file.bytes {
-                return damage("has the wrong size");
-            }
-            let is_hashed = check == Check::Everything || file.bytes <= SMALL;
-            if is_hashed && digest != Some(file.digest) {
-                return damage("has other bytes than were stored");
+            match found {
+                Err(_) => return damage("is missing"),
+                Ok((bytes, _)) if bytes != file.bytes => return damage("has the wrong size"),
+                Ok((_, digest)) if digest != Some(file.digest) => {
+                    return damage("has other bytes than were stored");
+                }
+                Ok(_) => {}
             }
         }
         Ok(())

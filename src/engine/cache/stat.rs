@@ -20,7 +20,7 @@ const GRANULARITY: i64 = 2;
 
 /// What the system says about a file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileStamp {
+pub struct FileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -29,9 +29,14 @@ pub(super) struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(path: &Path) -> std::io::Result<Self> {
-        let about = fs::metadata(path)?;
-        if about.is_dir() { Self::of_folder(path) } else { Ok(Self::of_file(&about)) }
+    /// Asks about a file, or about everything in a folder.
+    pub fn of(path: &Path) -> Result<Self, CacheError> {
+        let about = fs::metadata(path).map_err(CacheError::at(path))?;
+        if about.is_dir() {
+            Self::of_folder(path).map_err(CacheError::at(path))
+        } else {
+            Ok(Self::of_file(&about))
+        }
     }
 
     fn of_file(about: &Metadata) -> Self {
@@ -77,17 +82,20 @@ impl FileStamp {
     }
 }
 
-pub(super) fn digest(index: &Index, path: &Path) -> Result<ContentDigest, CacheError> {
-    let stamp = FileStamp::of(path).map_err(CacheError::at(path))?;
+pub(super) fn digest(
+    index: &Index,
+    path: &Path,
+    stamp: &FileStamp,
+) -> Result<ContentDigest, CacheError> {
     if let Some((known, digest)) = index.known_file(path)?
-        && known == stamp
+        && known == *stamp
     {
         return Ok(digest);
     }
     let now = i64::try_from(clock::now()).unwrap_or(0);
     let digest = ContentDigest::of_path(path).map_err(CacheError::at(path))?;
     if stamp.at_rest(now) {
-        index.remember_file(path, &stamp, &digest)?;
+        index.remember_file(path, stamp, &digest)?;
     }
     Ok(digest)
 }

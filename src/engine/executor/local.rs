@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Executor, Order, Update, Urgency, triage};
+use crate::engine::host;
 use crate::engine::job::{Ending, JobLine};
 use crate::engine::plan::StageIndex;
 use crate::engine::supervise::{peak_memory, signal_group};
@@ -112,7 +113,7 @@ impl Local {
             .arg(order.threads.to_string())
             .arg("--die-with")
             .arg(std::process::id().to_string())
-            .env("RAYON_NUM_THREADS", order.threads.to_string())
+            .envs(host::worker_variables(order.threads))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
