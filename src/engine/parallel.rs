@@ -14,17 +14,18 @@ pub(super) fn threads_for(items: usize) -> usize {
 
 /// Maps items, in their order.
 pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = threads_for(items.len());
-    if threads < 2 {
-        return items.iter().map(work).collect();
-    }
+    let share = items.len().div_ceil(threads_for(items.len()));
+    let (own, others) = items.split_at(share.min(items.len()));
     thread::scope(|scope| {
         let work = &work;
-        let shares: Vec<_> = items
-            .chunks(items.len().div_ceil(threads))
+        let others: Vec<_> = others
+            .chunks(share.max(1))
             .map(|share| scope.spawn(move || share.iter().map(work).collect::<Vec<R>>()))
             .collect();
-        shares.into_iter().flat_map(joined).collect()
+        // This thread has memory at hand, which a new one has to get first.
+        let mut done: Vec<R> = own.iter().map(work).collect();
+        done.extend(others.into_iter().flat_map(joined));
+        done
     })
 }
 

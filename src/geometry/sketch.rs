@@ -21,7 +21,7 @@ const FEWEST_POINTS: usize = 4096;
 /// Points that the axes come from: any axes are right, and so many are good ones.
 const SAMPLE: usize = 2048;
 /// Share of the variance that the axes hold.
-const SHARE: f64 = 0.9;
+const SHARE: f64 = 0.92;
 /// How much shorter a stand-in must be.
 const SHORTER: usize = 4;
 /// Points drawn at once.

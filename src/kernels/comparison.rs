@@ -226,7 +226,7 @@ mod tests {
     use burn::tensor::TensorData;
 
     use super::*;
-    use crate::device::{open_for_training, test_device};
+    use crate::kernels::test_device;
 
     #[test]
     fn losses_and_slopes_are_those_in_double_precision() {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn samples_meet_their_own_logits_and_slopes_are_scaled() {
-        let device = open_for_training(test_device()).unwrap();
+        let device = test_device().autodiff();
         let (count, batch) = (19, 37);
         let table = |turned: bool| -> Vec<f32> {
             let at = |value: usize, sample: usize| ((value * 7 + sample * 3) % 11) as f32 / 10.0;

@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::data::ImageShape;
-    use crate::device::{open, open_for_training, test_device};
+    use crate::kernels::test_device;
     use crate::numerics::Seed;
 
     /// A convolution by burn itself.
@@ -196,7 +196,7 @@ mod tests {
         batch: usize,
         by: fn(Convolution, Tensor<2>, Tensor<4>, Tensor<1>) -> Tensor<2>,
     ) -> Vec<Vec<f32>> {
-        let device = open_for_training(test_device()).unwrap();
+        let device = test_device().autodiff();
         let Convolution { way, scales, .. } = convolution;
         let (from, to) = scales.along(way);
         let mut rng = Seed(1).stream("test");
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_does_not_become_zero() {
-        let device = open(test_device()).unwrap();
+        let device = test_device();
         let scales = scales(2, 1, 1, 1);
         let input = Tensor::<2>::full([4, 3], f32::NAN, &device);
         let weight = Tensor::<4>::ones([2, 1, 4, 4], &device);

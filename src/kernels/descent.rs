@@ -136,11 +136,11 @@ mod tests {
     use burn::tensor::TensorData;
 
     use super::*;
-    use crate::device::{open, test_device};
+    use crate::kernels::test_device;
 
     #[test]
     fn a_step_in_one_pass_is_a_step_by_operations() {
-        let device = open(test_device()).unwrap();
+        let device = test_device();
         let count = 40_000;
         let array = |shift: f32| {
             let values: Vec<f32> = (0..count).map(|i| (i as f32 * 0.7 + shift).sin()).collect();

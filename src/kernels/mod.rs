@@ -7,9 +7,10 @@
 //! strip of samples is copied so that a pixel's channels lie side by side, and a tile of outputs is
 //! kept in registers while its inputs stream by: neither patches nor transposes are ever written out.
 //!
-//! All of them are operations of burn's pure-Rust backend, with slopes of their own; other devices
-//! use burn's operations (`is_served` tells which). Results don't depend on the number of threads,
-//! but in their last bits on how many numbers the processor takes at once.
+//! All of them are operations of burn's pure-Rust backend, with slopes of their own. On libtorch the
+//! same operations are libtorch's (libtorch.rs); other devices use burn's (`is_served` tells which).
+//! Results don't depend on the number of threads, but in their last bits on how many numbers the
+//! processor takes at once.
 
 #![expect(
     clippy::inline_always,
@@ -82,5 +83,17 @@ impl Scales {
             Way::Down => (self.large, self.small),
             Way::Up => (self.small, self.large),
         }
+    }
+}
+
+/// Returns the device that the tests of this folder run on: `flex`, unless `PCAE_TEST_DEVICE` is
+/// `libtorch`.
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test switch, never an input of a stage")]
+fn test_device() -> burn::tensor::Device {
+    match std::env::var("PCAE_TEST_DEVICE").as_deref() {
+        #[cfg(feature = "tch")]
+        Ok("libtorch") => burn::tensor::Device::libtorch(),
+        _ => burn::tensor::Device::flex(),
     }
 }

@@ -332,7 +332,7 @@ mod tests {
     use burn::tensor::{TensorData, activation};
 
     use super::*;
-    use crate::device::{open_for_training, test_device};
+    use crate::kernels::test_device;
 
     const CHANNELS: usize = 3;
     const PIXELS: usize = 50;
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn values_and_slopes_are_those_of_burns_operations() {
-        let device = open_for_training(test_device()).unwrap();
+        let device = test_device().autodiff();
         let wave = |count: usize, shift: f32| -> Vec<f32> {
             (0..count).map(|index| 2.0 * (index as f32 * 0.37 + shift).sin() + 0.5).collect()
         };
