@@ -16,10 +16,8 @@ pub(crate) fn is_served(device: &Device) -> bool {
         #[allow(unreachable_patterns, reason = "other devices exist in other builds only")]
         _ => false,
     };
-    match device.as_dispatch() {
-        DispatchDevice::Autodiff(inner) => is_known(inner),
-        device => is_known(device),
-    }
+    let device = device.as_dispatch();
+    if let DispatchDevice::Autodiff(inner) = device { is_known(inner) } else { is_known(device) }
 }
 
 /// Values that one thread takes at a time, where any share would do.

@@ -119,20 +119,25 @@ impl Found {
         serde_json::from_str(&self.manifest).ok()
     }
 
-    /// Reads the rest of the manifest, given the record that it was found by.
-    pub(super) fn entry_of(&self, record: KeyRecord) -> Result<Entry, KeyRecord> {
-        #[derive(Deserialize)]
-        struct Rest {
-            #[serde(default)]
-            trajectory: Option<TrajectoryKey>,
-            artifact: StoredArtifact,
-            run: RunRecord,
-        }
-        match serde_json::from_str(&self.manifest) {
-            Ok(Rest { trajectory, artifact, run }) => {
-                Ok(Entry { key: self.key(), record, trajectory, artifact, run })
-            }
-            Err(_) => Err(record),
-        }
+    /// Reads what the manifest says besides the key and its record.
+    pub(super) fn rest(&self) -> Option<Rest> {
+        serde_json::from_str(&self.manifest).ok()
+    }
+}
+
+/// What a manifest says besides the key and its record.
+#[derive(Debug, Deserialize)]
+pub(super) struct Rest {
+    #[serde(default)]
+    trajectory: Option<TrajectoryKey>,
+    pub(super) artifact: StoredArtifact,
+    run: RunRecord,
+}
+
+impl Rest {
+    /// Puts the key and its record back.
+    pub(super) fn entry(self, key: StageKey, record: KeyRecord) -> Entry {
+        let Self { trajectory, artifact, run } = self;
+        Entry { key, record, trajectory, artifact, run }
     }
 }

@@ -38,12 +38,12 @@ impl Checker {
     /// Checks that the files of a result are there and right, given the record it was found by.
     pub fn check(&self, found: &Found, record: KeyRecord) -> Result<Box<Entry>, Box<Unsound>> {
         let unsound = |record, damage| Err(Box::new(Unsound { record, damage }));
-        match found.entry_of(record) {
-            Ok(entry) => match self.objects.check(&entry.artifact, self.check) {
-                Ok(()) => Ok(Box::new(entry)),
-                Err(damage) => unsound(entry.record, damage),
-            },
-            Err(record) => unsound(record, "its manifest can't be read".to_owned()),
+        let Some(rest) = found.rest() else {
+            return unsound(record, "its manifest can't be read".to_owned());
+        };
+        match self.objects.check(&rest.artifact, self.check) {
+            Ok(()) => Ok(Box::new(rest.entry(found.key(), record))),
+            Err(damage) => unsound(record, damage),
         }
     }
 }
