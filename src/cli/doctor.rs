@@ -11,11 +11,12 @@ use serde_json::json;
 
 use super::args::Common;
 use super::failure::{Failure, INTEGRITY};
-use super::session::{cores, open_cache};
+use super::session::open_cache;
 use super::terminal::{self, Tone, paint};
 use crate::device;
 use crate::engine::cache::is_network;
 use crate::engine::clock;
+use crate::engine::host;
 
 type Finding = Result<String, String>;
 
@@ -33,7 +34,7 @@ pub(super) fn doctor(common: &Common) -> Result<ExitCode, Failure> {
         ("free space", free_space(&common.cache)),
         ("cache index", index(common)),
         ("device", compute_device(common)),
-        ("threads", Ok(format!("{} cores", cores()))),
+        ("threads", Ok(format!("{} cores", host::cores()))),
     ];
     let _ = fs::remove_dir_all(&folder);
     let mut failed = false;

@@ -13,11 +13,12 @@ use super::args::{Common, MannerArgs, OnError};
 use super::failure::{BUSY, Failure, INTERRUPTED, STAGE_FAILED};
 use super::outlook;
 use super::progress::Display;
-use super::session::{Session, cores, device_jobs};
+use super::session::{Session, device_jobs};
 use super::terminal;
 use crate::device;
 use crate::engine::events::Event;
 use crate::engine::executor::Local;
+use crate::engine::host;
 use crate::engine::run::{self, Manner, RunReport};
 use crate::engine::schedule::Scheduler;
 use crate::engine::select::Selection;
@@ -89,7 +90,7 @@ pub(super) fn code(report: &RunReport) -> u8 {
 }
 
 fn manner(common: &Common, args: &MannerArgs, backend: &str) -> Manner {
-    let cores = cores();
+    let cores = host::cores();
     Manner {
         jobs: common.jobs.unwrap_or(cores),
         device_jobs: args.device_jobs.unwrap_or_else(|| device_jobs(common.device)),

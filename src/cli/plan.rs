@@ -10,9 +10,10 @@ use super::missing::Missing;
 use super::outlook::due;
 use super::prediction::{Lanes, Prediction};
 use super::rates::Rates;
-use super::session::{Session, cores, device_jobs};
+use super::session::{Session, device_jobs};
 use super::terminal::{self, Tone, paint};
 use crate::engine::assess::Standing;
+use crate::engine::host;
 use crate::engine::select::Choice;
 use crate::engine::stage::StageSet;
 
@@ -49,9 +50,11 @@ pub(super) fn plan(common: &Common, file: Option<&Path>, choice: &Choice) -> Res
         lines.push(format!("  {word}  {}  {}", planned.name, paint(Tone::Faint, &reason)));
     }
     let due = due(&selection, &standings);
-    let lanes =
-        Lanes { jobs: common.jobs.unwrap_or_else(cores), device_jobs: device_jobs(common.device) };
-    let threads = (cores() / lanes.jobs.min(lanes.device_jobs)).max(1);
+    let lanes = Lanes {
+        jobs: common.jobs.unwrap_or_else(host::cores),
+        device_jobs: device_jobs(common.device),
+    };
+    let threads = (host::cores() / lanes.jobs.min(lanes.device_jobs)).max(1);
     // Only a real run measures: a plan is to be there at once.
     let mut rates = Rates::new(&session, common.device, threads);
     let prediction = Prediction::of(&session, &due, lanes, &mut rates)?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use super::args::Common;
 use super::failure::Failure;
@@ -11,6 +10,7 @@ use crate::device::{self, DeviceName};
 use crate::engine::cache::{Cache, Check, Entry};
 use crate::engine::diagnostic::{Diagnostic, draw};
 use crate::engine::extend::Extendable;
+use crate::engine::host;
 use crate::engine::outside::Presence;
 use crate::engine::plan::{Plan, StageIndex};
 use crate::engine::select;
@@ -132,14 +132,9 @@ pub(super) fn open_cache(common: &Common) -> Result<Cache, Failure> {
     Ok(Cache::open(&common.cache, check)?)
 }
 
-/// Returns the number of processor cores this process may use.
-pub(super) fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Returns how many stages use a device side by side unless the user says otherwise.
 pub(super) fn device_jobs(device: DeviceName) -> usize {
-    if device.is_processor() { cores() } else { 1 }
+    if device.is_processor() { host::cores() } else { 1 }
 }
 
 fn last_pipeline(cache: &Cache) -> Result<PathBuf, Failure> {

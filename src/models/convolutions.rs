@@ -2,7 +2,7 @@
 //!
 //! What: 4 x 4 kernels with stride 2 and padding 1, so sides must be even (checked by the network).
 //! Assumptions: weights are kept in PyTorch's layout, activations as `[channels * pixels, batch]`.
-//! On the processor, kernels of our own compute them; other devices use burn's operations.
+//! On the processor and libtorch, `kernels` computes them; other devices use burn's operations.
 //! Checked against: tests/reference/models.json (PyTorch).
 
 use burn::module::{Module, Param};
