@@ -99,7 +99,7 @@ fn reached(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<Reached,
         let session = Session::open(common, Some(file))?;
         for (planned, standing) in session.plan.stages().iter().zip(session.standings()?) {
             let record = match standing {
-                Standing::Cached(entry) => Some(entry.record),
+                Standing::Cached(result) => Some(session.cache.entry(&result.key)?.record),
                 Standing::Stale { record, .. } => Some(*record),
                 Standing::Waiting { .. } => None,
             };

@@ -144,8 +144,8 @@ pub(super) fn tables(session: &Session) -> Result<Found, Failure> {
         let AnyStage::Table(declared) = &planned.stage else {
             continue;
         };
-        if let Standing::Cached(entry) = standing {
-            let reader = session.cache.reader(&entry.artifact);
+        if let Standing::Cached(result) = standing {
+            let reader = session.cache.reader(&result.artifact);
             let table = Table::read(&reader).map_err(Failure::integrity)?;
             found.tables.push((planned.name.clone(), table));
             continue;

@@ -19,8 +19,8 @@ pub(super) fn export(
 ) -> Result<(), Failure> {
     let session = Session::open(common, file)?;
     let standings = session.standings()?;
-    let entry = session.entry(stage, &standings)?;
-    for (name, from) in session.cache.reader(&entry.artifact).files() {
+    let result = session.result(stage, &standings)?;
+    for (name, from) in session.cache.reader(&result.artifact).files() {
         let to = folder.join(name);
         let copied = to
             .parent()

@@ -61,7 +61,10 @@ impl From<CacheError> for Failure {
             CacheError::NoOutput => STAGE_FAILED,
             CacheError::Variable(_) | CacheError::Folder { .. } => USAGE,
             CacheError::Stopped => INTERRUPTED,
-            CacheError::File { .. } | CacheError::Index(_) | CacheError::Newer { .. } => INTEGRITY,
+            CacheError::File { .. }
+            | CacheError::Index(_)
+            | CacheError::Newer { .. }
+            | CacheError::Manifest(_) => INTEGRITY,
         };
         Self { code, message: error.to_string(), drawn: false }
     }

@@ -45,7 +45,7 @@ fn by_name(common: &Common, stage: &str, file: Option<&Path>) -> Result<PathBuf,
     let session = Session::open(common, file)?;
     let index = session.stage(stage)?;
     let key = match &session.standings()?[index] {
-        Standing::Cached(entry) => entry.key,
+        Standing::Cached(result) => result.key,
         Standing::Stale { record, .. } => record.key(),
         Standing::Waiting { .. } => {
             return Err(Failure::usage(format!(

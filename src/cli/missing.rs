@@ -23,7 +23,7 @@ impl Missing {
         for &stage in due {
             let planned = &session.plan.stages()[stage];
             let key = match &standings[stage] {
-                Standing::Cached(entry) => Some(entry.key),
+                Standing::Cached(result) => Some(result.key),
                 Standing::Stale { record, .. } => Some(record.key()),
                 Standing::Waiting { .. } => None,
             };

@@ -108,8 +108,8 @@ pub(super) fn refill<'a>(
     };
     let mut records = Vec::with_capacity(members.len());
     for member in members {
-        if let Some(entry) = report.entries.get(member) {
-            let reader = session.cache.reader(&entry.artifact);
+        if let Some(result) = report.results.get(member) {
+            let reader = session.cache.reader(&result.artifact);
             let values = Values::read(&reader).map_err(Failure::integrity)?;
             let labels = stages[*member].labels.clone();
             records.push(Record::new(labels, values).map_err(Failure::stage)?);

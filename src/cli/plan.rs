@@ -23,8 +23,8 @@ pub(super) fn plan(common: &Common, file: Option<&Path>, choice: &Choice) -> Res
     let selection = choice.select(&session.plan)?;
     let mut standings = session.standings()?;
     for &stage in &selection.forced {
-        if let Standing::Cached(entry) = &standings[stage] {
-            let record = Box::new(entry.record.clone());
+        if let Standing::Cached(result) = &standings[stage] {
+            let record = Box::new(session.cache.entry(&result.key)?.record);
             standings[stage] = Standing::Stale { record, why: "forced".to_owned() };
         }
     }
@@ -94,7 +94,7 @@ fn after(session: &Session, on: &[usize]) -> String {
 fn print_json(session: &Session, stage: usize, standing: &Standing) {
     let planned = &session.plan.stages()[stage];
     let (state, key, why) = match standing {
-        Standing::Cached(entry) => ("cached", Some(entry.key), None),
+        Standing::Cached(result) => ("cached", Some(result.key), None),
         Standing::Stale { record, why } => ("run", Some(record.key()), Some(why.clone())),
         Standing::Waiting { on } => ("after", None, Some(after(session, on))),
     };

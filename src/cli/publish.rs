@@ -33,19 +33,19 @@ pub(super) fn publish(
     let folder = root.join(session.plan.name());
     let mut published =
         Published { folder, written: Vec::new(), tables: Vec::new(), stale: Vec::new() };
-    for (&stage, entry) in &report.entries {
+    for (&stage, result) in &report.results {
         let planned = &session.plan.stages()[stage];
         if !planned.stage.as_stage().is_report() {
             continue;
         }
-        let reader = session.cache.reader(&entry.artifact);
+        let reader = session.cache.reader(&result.artifact);
         for (name, path) in reader.files() {
             if Path::new(name).extension().is_some_and(|extension| extension == "txt") {
                 let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
                 published.tables.push(text.trim_end().to_owned() + "\n");
             } else if let Some(file) = name_in_folder(&planned.name, name) {
                 let target = published.folder.join(&file);
-                let stored = entry.artifact.files.iter().find(|stored| stored.name == *name);
+                let stored = result.artifact.files.iter().find(|stored| stored.name == *name);
                 // The cache remembers digests of files that are surely unchanged.
                 let present = session.cache.digest_of_file(&target).ok();
                 if present.is_some() && present == stored.map(|stored| stored.digest) {
@@ -58,7 +58,7 @@ pub(super) fn publish(
         }
     }
     for (stage, planned) in session.plan.stages().iter().enumerate() {
-        if planned.stage.as_stage().is_report() && !report.entries.contains_key(&stage) {
+        if planned.stage.as_stage().is_report() && !report.results.contains_key(&stage) {
             let file = |format: &&str| published.folder.join(format!("{}.{format}", planned.name));
             if FORMATS.iter().any(|format| file(format).exists()) {
                 published.stale.push(planned.name.clone());

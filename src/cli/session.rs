@@ -7,7 +7,7 @@ use super::args::Common;
 use super::failure::Failure;
 use super::terminal;
 use crate::device::{self, DeviceName};
-use crate::engine::cache::{Cache, Check, Entry};
+use crate::engine::cache::{Cache, Check, StoredResult};
 use crate::engine::diagnostic::{Diagnostic, draw};
 use crate::engine::extend::Extendable;
 use crate::engine::host;
@@ -74,14 +74,14 @@ impl Session {
     }
 
     /// Returns the cached result of a stage.
-    pub(super) fn entry<'a>(
+    pub(super) fn result<'a>(
         &self,
         name: &str,
         standings: &'a [Standing],
-    ) -> Result<&'a Entry, Failure> {
+    ) -> Result<&'a StoredResult, Failure> {
         let stage = self.stage(name)?;
         match &standings[stage] {
-            Standing::Cached(entry) => Ok(entry),
+            Standing::Cached(result) => Ok(result),
             _ => Err(Failure::usage(format!(
                 "`{}` has no cached result: run `pcae-run {} --until {}`",
                 self.plan.stages()[stage].name,

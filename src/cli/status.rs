@@ -22,7 +22,8 @@ pub(super) fn status(
     let mut stale = 0;
     for (planned, standing) in session.plan.stages().iter().zip(&standings) {
         let (word, tone, key, detail) = match standing {
-            Standing::Cached(entry) => {
+            Standing::Cached(result) => {
+                let entry = session.cache.entry(&result.key)?;
                 let detail = format!(
                     "{}, took {}",
                     terminal::size(entry.artifact.bytes()),

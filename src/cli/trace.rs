@@ -24,13 +24,13 @@ pub(super) fn trace(
     let session = Session::open(common, file)?;
     let stage = session.stage(table)?;
     let standings = session.standings()?;
-    let entry = session.entry(table, &standings)?;
-    if entry.artifact.kind != "table" {
-        let kind = &entry.artifact.kind;
+    let result = session.result(table, &standings)?;
+    if result.artifact.kind != "table" {
+        let kind = &result.artifact.kind;
         return Err(Failure::usage(format!("`{table}` is a {kind}, not a table")));
     }
     let content =
-        Table::read(&session.cache.reader(&entry.artifact)).map_err(Failure::integrity)?;
+        Table::read(&session.cache.reader(&result.artifact)).map_err(Failure::integrity)?;
     let (cell, digits) = find(&content, row, column)?;
     let members: Vec<_> = session.plan.stages()[stage].members().collect();
     if !common.json {
@@ -44,7 +44,7 @@ pub(super) fn trace(
     }
     for &source in &cell.sources {
         if let Some(&member) = members.get(source) {
-            chain(common, &session, &standings, member, 1);
+            chain(common, &session, &standings, member, 1)?;
         }
     }
     Ok(())
@@ -57,11 +57,12 @@ fn chain(
     standings: &[Standing],
     stage: StageIndex,
     depth: usize,
-) {
+) -> Result<(), Failure> {
     let planned = &session.plan.stages()[stage];
-    let Standing::Cached(entry) = &standings[stage] else {
-        return;
+    let Standing::Cached(result) = &standings[stage] else {
+        return Ok(());
     };
+    let entry = session.cache.entry(&result.key)?;
     let log = session.cache.log_path(&entry.key);
     if common.json {
         terminal::json(&json!({
@@ -85,8 +86,9 @@ fn chain(
     let mut inputs: Vec<_> = planned.members().collect();
     inputs.dedup();
     for input in inputs {
-        chain(common, session, standings, input, depth + 1);
+        chain(common, session, standings, input, depth + 1)?;
     }
+    Ok(())
 }
 
 /// Returns a cell and the decimals that its column shows.

@@ -22,7 +22,7 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
     let index = session.stage(stage)?;
     let planned = &session.plan.stages()[index];
     let (state, record) = match session.standings()?.swap_remove(index) {
-        Standing::Cached(entry) => ("hit", entry.record),
+        Standing::Cached(result) => ("hit", session.cache.entry(&result.key)?.record),
         Standing::Stale { record, .. } => ("miss", *record),
         Standing::Waiting { on } => {
             let names: Vec<_> =

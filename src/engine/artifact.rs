@@ -191,14 +191,14 @@ impl StoredArtifact {
     /// Describes files that are in the cache.
     pub fn new(kind: &str, mut files: Vec<StoredFile>) -> Self {
         files.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut encoder = Encoder::new("pcae-run artifact v1");
+        let mut encoder = Encoder::default();
         encoder.text(kind);
         encoder.count(files.len());
         for file in &files {
             encoder.text(&file.name);
             encoder.text(&file.digest.to_string());
         }
-        let digest = ContentDigest::of_hash(encoder.finish());
+        let digest = ContentDigest::of_hash(encoder.finish("pcae-run artifact v1"));
         Self { kind: kind.to_owned(), digest, files }
     }
 

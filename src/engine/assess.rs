@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use super::cache::{Cache, CacheError, Entry, FileStamp, Found, Unsound};
-use super::digest::ContentDigest;
+use super::cache::{Cache, CacheError, FileStamp, Found, Seen, StoredResult};
+use super::digest::{ContentDigest, StageKey};
+use super::encoding::Encoded;
 use super::key::{InputRecord, KeyRecord};
 use super::parallel;
 use super::plan::{Plan, PlannedStage, StageIndex};
@@ -19,7 +20,7 @@ use super::why::Causes;
 #[derive(Clone, Debug)]
 pub enum Standing {
     /// The cache has its result.
-    Cached(Box<Entry>),
+    Cached(StoredResult),
     /// It would run.
     Stale {
         /// Its key record.
@@ -34,20 +35,30 @@ pub enum Standing {
     },
 }
 
+impl Standing {
+    /// Returns the digest of its result, if the cache has it.
+    fn content(&self) -> Option<ContentDigest> {
+        match self {
+            Self::Cached(result) => Some(result.artifact.digest),
+            Self::Stale { .. } | Self::Waiting { .. } => None,
+        }
+    }
+}
+
 /// Returns the part of a key record that a stage itself decides: kind, version, settings.
 pub fn bare_record<S: StageSet>(stage: &S) -> KeyRecord {
     KeyRecord::new(stage.as_stage().kind(), settings(stage))
 }
 
 /// Completes the record of a stage whose inputs are known, and the digests of its outside files.
-pub fn complete<S: StageSet>(
-    mut record: KeyRecord,
+pub fn complete<S: StageSet, T>(
+    mut record: KeyRecord<T>,
     planned: &PlannedStage<S>,
     plan: &Plan<S>,
     backend: &str,
     content: impl Fn(StageIndex) -> Option<ContentDigest>,
     digest: impl Fn(&Path) -> Result<ContentDigest, CacheError>,
-) -> Result<KeyRecord, CacheError> {
+) -> Result<KeyRecord<T>, CacheError> {
     let stage = planned.stage.as_stage();
     for input in &planned.inputs {
         let input_record = match (&input.reference, &input.members[..]) {
@@ -93,16 +104,22 @@ pub(super) fn settings<S: StageSet>(stage: &S) -> serde_json::Value {
 
 /// What a look at a stage came to.
 enum Look {
-    /// A result that has not been checked yet.
+    /// A result with this content.
     Found(ContentDigest),
-    Checked(Result<Box<Entry>, Box<Unsound>>),
-    Missing(KeyRecord),
+    Missing(KeyRecord<Encoded>),
     /// Inputs are not there.
     Waiting,
 }
 
-/// A result to be checked, and what it was found by.
-type Unchecked = (StageIndex, Found, KeyRecord);
+impl Look {
+    /// Returns the stage if it has no result though its inputs are there.
+    fn lacks<'a, S>(&self, planned: &'a PlannedStage<S>) -> Option<&'a S> {
+        matches!(self, Self::Missing(_)).then_some(&planned.stage)
+    }
+}
+
+/// What a look at the files of a result came to; the error says what is wrong.
+type Sighting = Result<Seen, String>;
 
 /// Returns where every stage stands, in plan order, with notes about damaged entries.
 pub fn assess<S: StageSet>(
@@ -110,60 +127,85 @@ pub fn assess<S: StageSet>(
     cache: &Cache,
     backend: &str,
 ) -> Result<(Vec<Standing>, Vec<String>), CacheError> {
-    let looks = look_and_check(plan, cache, backend)?;
+    let (looks, sightings) = look_and_see(plan, cache, backend)?;
+    let seen: Vec<_> = sightings.iter().flatten().flatten().collect();
+    let damaged: BTreeMap<StageKey, String> = cache.check_all(&seen)?.into_iter().collect();
+    let missing =
+        plan.stages().iter().zip(&looks).filter_map(|(planned, look)| look.lacks(planned));
+    let missing: Vec<_> = missing.collect();
+    let mut missing = parallel::map(&missing, |stage| settings(*stage)).into_iter();
     let _reading = cache.reading()?;
     let mut causes = Causes::new(plan, cache);
     let mut standings: Vec<Standing> = Vec::with_capacity(plan.stages().len());
     let mut notes = Vec::new();
-    for (planned, look) in plan.stages().iter().zip(looks) {
+    for (planned, (look, sighting)) in plan.stages().iter().zip(looks.into_iter().zip(sightings)) {
+        let record = match look {
+            Look::Missing(record) => missing.next().map(|settings| record.with(settings)),
+            Look::Found(_) | Look::Waiting => None,
+        };
         let is_there = |member: &StageIndex| matches!(standings[*member], Standing::Cached(_));
         let on: Vec<_> = planned.members().filter(|member| !is_there(member)).collect();
-        standings.push(match look {
-            Look::Checked(Ok(entry)) if on.is_empty() => Standing::Cached(entry),
-            Look::Checked(Err(unsound)) if on.is_empty() => {
-                let Unsound { record, damage } = *unsound;
-                notes.push(damaged_note(&planned.name, &damage));
-                let why = "its cached result is damaged".to_owned();
-                Standing::Stale { record: Box::new(record), why }
+        if !on.is_empty() {
+            standings.push(Standing::Waiting { on });
+            continue;
+        }
+        let damage = match sighting {
+            Some(Ok(seen)) => match damaged.get(&seen.result.key) {
+                Some(damage) => Some(damage.clone()),
+                None => {
+                    standings.push(Standing::Cached(seen.result));
+                    continue;
+                }
+            },
+            Some(Err(damage)) => Some(damage),
+            None => None,
+        };
+        let record = match record {
+            Some(record) => record,
+            None => {
+                let content = |member: StageIndex| standings[member].content();
+                let digest = |path: &Path| cache.digest_of_file(path);
+                complete(bare_record(&planned.stage), planned, plan, backend, content, digest)?
             }
-            Look::Missing(record) if on.is_empty() => {
-                let why = causes.why(standings.len(), &record)?;
-                Standing::Stale { record: Box::new(record), why }
-            }
-            _ => Standing::Waiting { on },
-        });
+        };
+        let why = if let Some(damage) = damage {
+            notes.push(damaged_note(&planned.name, &damage));
+            "its cached result is damaged".to_owned()
+        } else {
+            causes.why(standings.len(), &record)?
+        };
+        standings.push(Standing::Stale { record: Box::new(record), why });
     }
     Ok((standings, notes))
 }
 
-/// Looks up every stage whose inputs are there, while other threads check the files of those that
+/// Looks up every stage whose inputs are there, while other threads look for the files of those that
 /// were found.
-fn look_and_check<S: StageSet>(
+fn look_and_see<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
-) -> Result<Vec<Look>, CacheError> {
-    let (sender, receiver) = mpsc::channel::<Unchecked>();
-    let (checker, waiting) = (cache.checker(), Mutex::new(receiver));
+) -> Result<(Vec<Look>, Vec<Option<Sighting>>), CacheError> {
+    let (sender, receiver) = mpsc::channel::<(StageIndex, Found)>();
+    let (finder, waiting) = (cache.finder(), Mutex::new(receiver));
     // Whoever is free takes the next one.
-    let check = || {
+    let see = || {
         let next = || waiting.lock().ok()?.recv().ok();
-        let checked = std::iter::from_fn(next)
-            .map(|(stage, found, record)| (stage, checker.check(&found, record)));
-        checked.collect::<Vec<_>>()
+        let seen = std::iter::from_fn(next).map(|(stage, found)| (stage, finder.see(&found)));
+        seen.collect::<Vec<_>>()
     };
     thread::scope(|scope| {
         let others = parallel::threads_for(plan.stages().len()).max(2) - 1;
-        let others: Vec<_> = (0..others).map(|_| scope.spawn(check)).collect();
+        let others: Vec<_> = (0..others).map(|_| scope.spawn(see)).collect();
         let looks = look(plan, cache, backend, &sender);
         drop(sender);
-        let own = check();
+        let own = see();
         let others: Vec<_> = others.into_iter().flat_map(parallel::joined).collect();
-        let mut looks = looks?;
-        for (stage, checked) in own.into_iter().chain(others) {
-            looks[stage] = Look::Checked(checked);
+        let mut sightings: Vec<_> = plan.stages().iter().map(|_| None).collect();
+        for (stage, sighting) in own.into_iter().chain(others) {
+            sightings[stage] = Some(sighting);
         }
-        Ok(looks)
+        Ok((looks?, sightings))
     })
 }
 
@@ -171,14 +213,14 @@ fn look<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
-    to_check: &mpsc::Sender<Unchecked>,
+    found_ones: &mpsc::Sender<(StageIndex, Found)>,
 ) -> Result<Vec<Look>, CacheError> {
     // Several stages may read the same folder.
     let paths: BTreeSet<_> =
         plan.stages().iter().flat_map(|planned| planned.files.values()).collect();
-    let (stamps, bare) = parallel::both(
+    let (stamps, encoded) = parallel::both(
         || paths.iter().map(|path| FileStamp::of(path)).collect::<Vec<_>>(),
-        || parallel::map(plan.stages(), |planned| bare_record(&planned.stage)),
+        || parallel::map(plan.stages(), |planned| Encoded::of(&settings(&planned.stage))),
     );
     let mut outside = BTreeMap::new();
     for (path, stamp) in paths.into_iter().zip(stamps) {
@@ -191,15 +233,16 @@ fn look<S: StageSet>(
     let reading = cache.reading()?;
     let mut looks: Vec<Look> = Vec::with_capacity(plan.stages().len());
     let mut not_indexed = Vec::new();
-    for (planned, bare) in plan.stages().iter().zip(bare) {
+    for (planned, settings) in plan.stages().iter().zip(encoded) {
         let content = |member: StageIndex| match looks[member] {
             Look::Found(content) => Some(content),
-            Look::Checked(_) | Look::Missing(_) | Look::Waiting => None,
+            Look::Missing(_) | Look::Waiting => None,
         };
         if planned.members().any(|member| content(member).is_none()) {
             looks.push(Look::Waiting);
             continue;
         }
+        let bare = KeyRecord::new(planned.stage.as_stage().kind(), settings);
         let record = complete(bare, planned, plan, backend, content, digest)?;
         looks.push(match cache.find(&record.key())? {
             Some(found) => {
@@ -207,8 +250,8 @@ fn look<S: StageSet>(
                 if !found.is_indexed() {
                     not_indexed.push(found.key());
                 }
-                // Whoever checks is there until the last is sent.
-                let _ = to_check.send((looks.len(), found, record));
+                // Whoever looks for files is there until the last is sent.
+                let _ = found_ones.send((looks.len(), found));
                 Look::Found(content)
             }
             None => Look::Missing(record),

@@ -152,7 +152,7 @@ fn what_a_run_measured_is_no_part_of_its_content() {
 #[test]
 fn a_run_record_names_the_machine() {
     let lab = ToyLab::stages(r#""a": Constant(value: 1)"#);
-    let run = lab.run().entries[&0].run.clone();
+    let run = lab.cache().entry(&lab.run().results[&0].key).unwrap().run;
     assert!(run.cores > 0 && run.device == "cpu", "{run:?}");
 }
 

@@ -51,6 +51,11 @@ impl<T> Digest<T> {
         Self { bytes: *hash.as_bytes(), names: PhantomData }
     }
 
+    /// Returns the bytes of the hash.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+
     /// Returns the hexadecimal digits.
     pub fn hex(&self) -> impl Deref<Target = str> + use<T> {
         blake3::Hash::from_bytes(self.bytes).to_hex()
@@ -88,13 +93,13 @@ impl ContentDigest {
             return Self::of_file(path);
         }
         let files = files_in(path)?;
-        let mut encoder = Encoder::new("pcae-run folder v1");
+        let mut encoder = Encoder::default();
         encoder.count(files.len());
         for (name, file) in files {
             encoder.text(&name);
             encoder.text(&Self::of_file(&file)?.to_string());
         }
-        Ok(Self::of_hash(encoder.finish()))
+        Ok(Self::of_hash(encoder.finish("pcae-run folder v1")))
     }
 }
 

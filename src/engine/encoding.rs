@@ -6,22 +6,48 @@
 
 use serde_json::Value;
 
-/// Feeds typed, length-prefixed elements into a hash.
+/// Something that has an encoding.
+pub trait Encode {
+    /// Adds it.
+    fn encode(&self, encoder: &mut Encoder);
+}
+
+/// An encoding that stands for its value.
+#[derive(Clone, Debug)]
+pub struct Encoded(Vec<u8>);
+
+impl Encoded {
+    /// Encodes a value.
+    pub fn of(value: &impl Encode) -> Self {
+        let mut encoder = Encoder::default();
+        value.encode(&mut encoder);
+        Self(encoder.bytes)
+    }
+}
+
+impl Encode for Encoded {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.bytes.extend(&self.0);
+    }
+}
+
+impl Encode for Value {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.value(self);
+    }
+}
+
+/// Takes typed, length-prefixed elements and makes a hash of them.
+#[derive(Default)]
 pub struct Encoder {
-    hasher: blake3::Hasher,
     /// Hashed all at once, which is much faster than bit by bit.
     bytes: Vec<u8>,
 }
 
 impl Encoder {
-    /// Starts an encoding of one purpose.
-    pub fn new(context: &str) -> Self {
-        Self { hasher: blake3::Hasher::new_derive_key(context), bytes: Vec::new() }
-    }
-
-    /// Ends the encoding.
-    pub fn finish(mut self) -> blake3::Hash {
-        self.hasher.update(&self.bytes).finalize()
+    /// Ends an encoding of one purpose.
+    pub fn finish(self, context: &str) -> blake3::Hash {
+        blake3::Hasher::new_derive_key(context).update(&self.bytes).finalize()
     }
 
     /// Adds a string.
@@ -99,9 +125,9 @@ mod tests {
     use super::*;
 
     fn hash(value: &Value) -> blake3::Hash {
-        let mut encoder = Encoder::new("test");
+        let mut encoder = Encoder::default();
         encoder.value(value);
-        encoder.finish()
+        encoder.finish("test")
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::{ArtifactWriter, StoredArtifact};
 use super::assess;
-use super::cache::{Cache, CacheError, Claim, Claimed, Entry, Patience, Reuse, RunRecord};
+use super::cache::{Cache, CacheError, Claim, Claimed, Patience, Reuse, RunRecord, StoredResult};
 use super::clock;
 use super::context::{Member, RunContext, StageError};
 use super::digest::{ContentDigest, StageKey};
@@ -117,9 +117,9 @@ pub struct Conditions {
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// It was computed.
-    Executed(Box<Entry>),
+    Executed(StoredResult),
     /// Another process had computed it meanwhile.
-    Cached(Box<Entry>),
+    Cached(StoredResult),
     /// It saved its state and stopped.
     Stopped,
     /// Another process kept the key or its trajectory for too long.
@@ -173,7 +173,7 @@ impl Job {
             on_wait: &mut || (conditions.tell)(JobLine::Waits),
         };
         match cache.claim(&self.key, trajectory.as_ref(), self.reuse, patience) {
-            Ok(Claimed::Hit(entry)) => Ending::Cached(entry),
+            Ok(Claimed::Hit(result)) => Ending::Cached(result),
             Ok(Claimed::Mine(claim)) => {
                 if let Some((so_far, name)) = &conditions.log {
                     let _ = fs::rename(so_far, name);
@@ -261,7 +261,7 @@ impl Job {
             .map(|input| self.kinds_of(input.reference.text()))
             .collect();
         match claim.commit(&stage.as_stage().output(&kinds), self.record, run) {
-            Ok(entry) => Ending::Executed(Box::new(entry)),
+            Ok(result) => Ending::Executed(result),
             Err(error) => Ending::failed(error),
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::digest::{ContentDigest, StageKey, TrajectoryKey};
-use super::encoding::Encoder;
+use super::encoding::{Encode, Encoder};
 use super::stage::{Kind, Labels};
 
 /// Raised when the meaning of a record changes; every key changes with it.
@@ -55,15 +55,15 @@ impl InputRecord {
     }
 }
 
-/// The pre-image of a key.
+/// The pre-image of a key. Where only the key matters, the settings may be an encoding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeyRecord {
+pub struct KeyRecord<S = Value> {
     /// The stage kind.
     pub kind: String,
     /// The kind's version.
     pub version: u32,
     /// The settings with all defaults filled in.
-    pub settings: Value,
+    pub settings: S,
     /// Input contents by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, InputRecord>,
@@ -89,9 +89,9 @@ pub struct Difference {
     pub new: Option<String>,
 }
 
-impl KeyRecord {
+impl<S> KeyRecord<S> {
     /// Starts a record from a kind and its serialized settings.
-    pub fn new(kind: Kind, settings: Value) -> Self {
+    pub fn new(kind: Kind, settings: S) -> Self {
         Self {
             kind: kind.name.to_owned(),
             version: kind.version,
@@ -103,46 +103,21 @@ impl KeyRecord {
         }
     }
 
+    /// Puts settings of another form in place of these.
+    pub fn with<T>(self, settings: T) -> KeyRecord<T> {
+        let Self { kind, version, settings: _, inputs, files, variables, backend } = self;
+        KeyRecord { kind, version, settings, inputs, files, variables, backend }
+    }
+}
+
+impl<S: Encode> KeyRecord<S> {
     /// Returns the key.
     pub fn key(&self) -> StageKey {
         StageKey::of_hash(self.hash(CONTEXT))
     }
 
-    /// Returns what this record shares with those that differ only in the settings of the horizon;
-    /// nothing if there is no horizon.
-    pub fn trajectory(&self, horizon: &[&str]) -> Option<TrajectoryKey> {
-        if horizon.is_empty() {
-            return None;
-        }
-        let mut rest = self.clone();
-        for path in horizon {
-            let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-            if let Some(Value::Object(map)) = rest.settings.pointer_mut(&pointer(parent)) {
-                map.remove(name);
-            }
-        }
-        Some(TrajectoryKey::of_hash(rest.hash(TRAJECTORY_CONTEXT)))
-    }
-
-    /// Returns whether this record goes less far than another one of its trajectory. Horizons that
-    /// can't be compared, such as steps and epochs, are never less.
-    pub fn is_shorter(&self, other: &Self, horizon: &[&str]) -> bool {
-        let reach = |record: &Self| {
-            let mut found = BTreeMap::new();
-            for path in horizon {
-                flatten(path, record.settings.pointer(&pointer(path))?, &mut found);
-            }
-            let numbers: Option<Vec<f64>> = found.values().map(|text| text.parse().ok()).collect();
-            Some((found.into_keys().collect::<Vec<_>>(), numbers?))
-        };
-        match (reach(self), reach(other)) {
-            (Some((places, numbers)), Some((others, other))) => places == others && numbers < other,
-            _ => false,
-        }
-    }
-
     fn hash(&self, context: &str) -> blake3::Hash {
-        let mut encoder = Encoder::new(context);
+        let mut encoder = Encoder::default();
         // The fields in order of their names, as they stand in a manifest; what is empty is left out.
         let optional = [
             self.backend.is_some(),
@@ -174,7 +149,7 @@ impl KeyRecord {
         encoder.text("kind");
         encoder.text(&self.kind);
         encoder.text("settings");
-        encoder.value(&self.settings);
+        self.settings.encode(&mut encoder);
         if !self.variables.is_empty() {
             encoder.text("variables");
             encoder.map_of(self.variables.len());
@@ -188,7 +163,42 @@ impl KeyRecord {
         }
         encoder.text("version");
         encoder.value(&self.version.into());
-        encoder.finish()
+        encoder.finish(context)
+    }
+}
+
+impl KeyRecord {
+    /// Returns what this record shares with those that differ only in the settings of the horizon;
+    /// nothing if there is no horizon.
+    pub fn trajectory(&self, horizon: &[&str]) -> Option<TrajectoryKey> {
+        if horizon.is_empty() {
+            return None;
+        }
+        let mut rest = self.clone();
+        for path in horizon {
+            let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+            if let Some(Value::Object(map)) = rest.settings.pointer_mut(&pointer(parent)) {
+                map.remove(name);
+            }
+        }
+        Some(TrajectoryKey::of_hash(rest.hash(TRAJECTORY_CONTEXT)))
+    }
+
+    /// Returns whether this record goes less far than another one of its trajectory. Horizons that
+    /// can't be compared, such as steps and epochs, are never less.
+    pub fn is_shorter(&self, other: &Self, horizon: &[&str]) -> bool {
+        let reach = |record: &Self| {
+            let mut found = BTreeMap::new();
+            for path in horizon {
+                flatten(path, record.settings.pointer(&pointer(path))?, &mut found);
+            }
+            let numbers: Option<Vec<f64>> = found.values().map(|text| text.parse().ok()).collect();
+            Some((found.into_keys().collect::<Vec<_>>(), numbers?))
+        };
+        match (reach(self), reach(other)) {
+            (Some((places, numbers)), Some((others, other))) => places == others && numbers < other,
+            _ => false,
+        }
     }
 
     /// Returns whether two records differ in nothing but device and environment.

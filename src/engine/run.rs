@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::cache::Entry;
+use super::cache::StoredResult;
 use super::digest::StageKey;
 use super::plan::StageIndex;
 
@@ -59,7 +59,7 @@ pub struct RunReport {
     /// Keys of the stages that were started, by name.
     pub keys: BTreeMap<String, StageKey>,
     /// The results, by stage.
-    pub entries: BTreeMap<StageIndex, Entry>,
+    pub results: BTreeMap<StageIndex, StoredResult>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
     /// Wall time, filled in by whoever started the run.

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::assess::{self, Standing, damaged_note};
-use super::cache::{Cache, CacheError, Entry, Lookup, PastRun, Reuse};
+use super::cache::{Cache, CacheError, Lookup, PastRun, Reuse, StoredResult};
 use super::cost::{self, Work};
 use super::digest::{StageKey, TrajectoryKey};
 use super::events::{Event, Outcome};
 use super::executor::{Executor, Order, Update, Urgency};
 use super::job::{Ending, Job, JobInput, JobMember, Supply};
 use super::lineup::{Ready, lineup};
-use super::plan::{Plan, StageIndex};
+use super::plan::{Plan, PlannedStage, ResolvedInput, StageIndex};
 use super::run::{Manner, OnError, RunReport, run_id};
 use super::select::Selection;
 use super::sight::Sight;
@@ -158,18 +158,19 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         if planned.members().any(|member| !self.is_settled(member)) {
             return Ok(());
         }
-        let missing = planned.members().find(|member| !self.report.entries.contains_key(member));
+        let missing = planned.members().find(|member| !self.report.results.contains_key(member));
         if let Some(missing) = missing {
             self.without_input(stage, missing);
             return Ok(());
         }
         let allowed = self.selection.allowed.contains(&stage);
         let forced = allowed && self.selection.forced.contains(&stage);
-        if !forced && let Some(entry) = self.sight.take(stage, planned.members()) {
-            self.hit(stage, entry);
+        if !forced && let Some(result) = self.sight.take(stage, planned.members()) {
+            self.hit(stage, result);
             return Ok(());
         }
-        let content = |member| self.report.entries.get(&member).map(|entry| entry.artifact.digest);
+        let content =
+            |member| self.report.results.get(&member).map(|result| result.artifact.digest);
         let record = assess::complete(
             assess::bare_record(&planned.stage),
             planned,
@@ -180,8 +181,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         )?;
         let why = match self.cache.lookup(&record.key())? {
             Lookup::Hit(_) if forced => "forced".to_owned(),
-            Lookup::Hit(entry) => {
-                self.hit(stage, *entry);
+            Lookup::Hit(result) => {
+                self.hit(stage, result);
                 return Ok(());
             }
             Lookup::Damaged(damage) => {
@@ -200,13 +201,13 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         Ok(())
     }
 
-    fn hit(&mut self, stage: StageIndex, entry: Entry) {
+    fn hit(&mut self, stage: StageIndex, result: StoredResult) {
         if self.selection.allowed.contains(&stage) {
             self.report.cached += 1;
-            self.settle(stage, Some(entry.key), Outcome::Cached, 0.0, None);
+            self.settle(stage, Some(result.key), Outcome::Cached, 0.0, None);
         }
         self.states[stage] = State::Settled;
-        self.report.entries.insert(stage, entry);
+        self.report.results.insert(stage, result);
     }
 
     /// Settles a stage one of whose inputs will never come.
@@ -277,14 +278,13 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             return;
         };
         let Ready { key, record, trajectory, why, .. } = *ready;
-        let inputs = planned.inputs.iter().map(|input| {
-            let members = input.members.iter().filter_map(|member| {
-                let labels = self.plan.stages()[*member].labels.clone();
-                let Entry { artifact, run, .. } = self.report.entries.get(member)?.clone();
-                Some(JobMember { labels, artifact, run })
-            });
-            JobInput { reference: input.reference.text().to_owned(), members: members.collect() }
-        });
+        let inputs = match self.inputs(planned) {
+            Ok(inputs) => inputs,
+            Err(error) => {
+                self.fail_and_drain(stage, key, 0.0, error.to_string(), executor);
+                return;
+            }
+        };
         let files = planned.files.iter().map(|(name, path)| {
             (name.clone(), std::path::absolute(path).unwrap_or_else(|_| path.clone()))
         });
@@ -294,7 +294,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             pipeline: self.plan.name().to_owned(),
             stage: planned.name.clone(),
             text: planned.text.clone(),
-            inputs: inputs.collect(),
+            inputs,
             files: files.collect(),
             device: self.manner.device.clone(),
             supply: self.supply(),
@@ -312,6 +312,21 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             threads,
             timeout: planned.limits.timeout.map(Duration::from_secs).or(self.manner.timeout),
         });
+    }
+
+    fn inputs(&self, planned: &PlannedStage<S>) -> Result<Vec<JobInput>, CacheError> {
+        let member = |member: &StageIndex| {
+            let result = self.report.results.get(member)?;
+            let labels = self.plan.stages()[*member].labels.clone();
+            let artifact = result.artifact.clone();
+            let entry = self.cache.entry(&result.key);
+            Some(entry.map(|entry| JobMember { labels, artifact, run: entry.run }))
+        };
+        let input = |input: &ResolvedInput| {
+            let members = input.members.iter().filter_map(member).collect::<Result<_, _>>()?;
+            Ok(JobInput { reference: input.reference.text().to_owned(), members })
+        };
+        planned.inputs.iter().map(input).collect()
     }
 
     fn work(&self, stage: StageIndex) -> Option<f64> {
@@ -340,11 +355,11 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let name = self.plan.stages()[stage].name.clone();
         let _ = std::fs::remove_file(self.cache.job_path(&key, &self.run_id));
         match ending {
-            Ending::Cached(entry) => self.hit(stage, *entry),
-            Ending::Executed(entry) => {
-                self.remember(stage, key, Outcome::Executed, seconds, entry.artifact.bytes());
+            Ending::Cached(result) => self.hit(stage, result),
+            Ending::Executed(result) => {
+                self.remember(stage, key, Outcome::Executed, seconds, result.artifact.bytes());
                 self.report.executed.push(name);
-                self.report.entries.insert(stage, *entry);
+                self.report.results.insert(stage, result);
                 self.settle(stage, Some(key), Outcome::Executed, seconds, None);
             }
             Ending::Stopped => {

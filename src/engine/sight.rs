@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::assess::Standing;
-use super::cache::Entry;
+use super::cache::StoredResult;
 use super::plan::StageIndex;
 
 /// The results that were seen, by stage.
 pub(super) struct Sight {
-    entries: Vec<Option<Box<Entry>>>,
+    results: Vec<Option<StoredResult>>,
     taken: BTreeSet<StageIndex>,
 }
 
@@ -16,10 +16,10 @@ impl Sight {
     /// Keeps the results of stages that stand like this; the cache must be held since.
     pub(super) fn of(standings: Vec<Standing>) -> Self {
         let seen = |standing| match standing {
-            Standing::Cached(entry) => Some(entry),
+            Standing::Cached(result) => Some(result),
             Standing::Stale { .. } | Standing::Waiting { .. } => None,
         };
-        Self { entries: standings.into_iter().map(seen).collect(), taken: BTreeSet::new() }
+        Self { results: standings.into_iter().map(seen).collect(), taken: BTreeSet::new() }
     }
 
     /// Takes the result of a stage; none if it has none, or if an input's was not taken from here: a
@@ -28,12 +28,12 @@ impl Sight {
         &mut self,
         stage: StageIndex,
         mut members: impl Iterator<Item = StageIndex>,
-    ) -> Option<Entry> {
+    ) -> Option<StoredResult> {
         if !members.all(|member| self.taken.contains(&member)) {
             return None;
         }
-        let entry = self.entries[stage].take()?;
+        let result = self.results[stage].take()?;
         self.taken.insert(stage);
-        Some(*entry)
+        Some(result)
     }
 }

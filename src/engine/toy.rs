@@ -305,11 +305,11 @@ impl ToyLab {
     /// Returns the value of every stage that has one.
     pub(super) fn values(&self, report: &RunReport) -> BTreeMap<String, i64> {
         let (plan, cache) = (self.plan(), self.cache());
-        let value = |(&stage, entry): (&usize, &super::cache::Entry)| {
+        let value = |(&stage, entry): (&usize, &super::cache::StoredResult)| {
             let number = Number::read(&cache.reader(&entry.artifact)).unwrap();
             (plan.stages()[stage].name.clone(), number.0)
         };
-        report.entries.iter().map(value).collect()
+        report.results.iter().map(value).collect()
     }
 
     /// Returns the stages that a plan says will surely run, and those that may.

@@ -39,7 +39,7 @@ fn a_longer_run_goes_on_from_a_shorter_one() {
     assert_eq!(lab.values(&longer)["count"], 30);
     assert_eq!(made(&lab), [3, 3, 3, 5, 5]);
     let fresh = ToyLab::stages(&COUNT.replace("Steps(3)", "Steps(5)"));
-    let digest = |report: &super::run::RunReport| report.entries[&0].artifact.digest;
+    let digest = |report: &super::run::RunReport| report.results[&0].artifact.digest;
     assert_eq!(digest(&longer), digest(&fresh.run()));
     assert_eq!(lab.edit("Steps(5)", "Steps(3)").run().cached, 1, "each length has its own entry");
 }

@@ -43,13 +43,13 @@ pub(super) fn gather(session: &Session, standings: &[Standing]) -> Result<Dossie
     let mut declared: Vec<_> = session.plan.stages().iter().zip(standings).collect();
     declared.sort_by_key(|(planned, _)| planned.line);
     for (planned, standing) in declared {
-        let Standing::Cached(entry) = standing else {
+        let Standing::Cached(result) = standing else {
             continue;
         };
-        let reader = session.cache.reader(&entry.artifact);
+        let reader = session.cache.reader(&result.artifact);
         let unreadable =
             |error: ArtifactError| Failure::integrity(format!("{}: {error}", planned.name));
-        match entry.artifact.kind.as_str() {
+        match result.artifact.kind.as_str() {
             "table" if planned.stage.as_stage().is_report() => dossier.tables.push(TableFacts {
                 stage: planned.name.clone(),
                 table: Table::read(&reader).map_err(unreadable)?,
@@ -101,8 +101,10 @@ fn stages(session: &Session, standings: &[Standing]) -> Result<Vec<StageFacts>, 
     let running = session.cache.running();
     let mut stages = Vec::with_capacity(standings.len());
     for (index, (planned, standing)) in session.plan.stages().iter().zip(standings).enumerate() {
+        let mut entry = None;
         let (key, status, why) = match standing {
-            Standing::Cached(entry) => {
+            Standing::Cached(result) => {
+                let entry = entry.insert(session.cache.entry(&result.key)?);
                 let own = entry.run.pipeline == session.plan.name();
                 let status = if own { Status::Ran } else { Status::Cached };
                 (Some(entry.key), status, origin(session, index, entry)?)
@@ -118,10 +120,6 @@ fn stages(session: &Session, standings: &[Standing]) -> Result<Vec<StageFacts>, 
             }
             Standing::Waiting { on } => (None, Status::Waiting, after(session, on)),
         };
-        let entry = match standing {
-            Standing::Cached(entry) => Some(&**entry),
-            _ => None,
-        };
         let mut inputs: Vec<_> = planned.members().collect();
         inputs.sort_unstable();
         inputs.dedup();
@@ -131,12 +129,12 @@ fn stages(session: &Session, standings: &[Standing]) -> Result<Vec<StageFacts>, 
             kind: planned.stage.as_stage().kind().name.to_owned(),
             status,
             key: key.map(|key| key.to_string()),
-            digest: entry.map(|entry| entry.artifact.digest.to_string()),
+            digest: entry.as_ref().map(|entry| entry.artifact.digest.to_string()),
             why,
             inputs,
             settings: aligned(&planned.text),
             log: key.map_or_else(Vec::new, |key| log(&session.cache.log_path(&key))),
-            making: entry.map(making),
+            making: entry.as_ref().map(making),
         });
     }
     Ok(stages)

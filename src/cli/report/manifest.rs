@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::cli::failure::Failure;
 use crate::cli::publish::name_in_folder;
 use crate::cli::session::Session;
 use crate::engine::assess::Standing;
@@ -43,7 +44,7 @@ pub(super) struct StageProof {
 
 impl Manifest {
     /// Lists what the cache holds.
-    pub(super) fn of(session: &Session, standings: &[Standing]) -> Self {
+    pub(super) fn of(session: &Session, standings: &[Standing]) -> Result<Self, Failure> {
         let present = session.plan.choices().iter().filter(|(_, is_there)| **is_there);
         let mut manifest = Self {
             pipeline: session.plan.name().to_owned(),
@@ -52,23 +53,24 @@ impl Manifest {
             files: BTreeMap::new(),
         };
         for (planned, standing) in session.plan.stages().iter().zip(standings) {
-            let Standing::Cached(entry) = standing else {
+            let Standing::Cached(result) = standing else {
                 continue;
             };
+            let record = session.cache.entry(&result.key)?.record;
             let proof = StageProof {
-                kind: entry.record.kind.clone(),
-                key: entry.key,
-                digest: entry.artifact.digest,
-                record: entry.record.clone(),
+                kind: record.kind.clone(),
+                key: result.key,
+                digest: result.artifact.digest,
+                record,
             };
             manifest.stages.insert(planned.name.clone(), proof);
             if planned.stage.as_stage().is_report() {
-                manifest.files.extend(entry.artifact.files.iter().filter_map(|file| {
+                manifest.files.extend(result.artifact.files.iter().filter_map(|file| {
                     Some((name_in_folder(&planned.name, &file.name)?, file.digest))
                 }));
             }
         }
-        manifest
+        Ok(manifest)
     }
 
     /// Returns the file's text: one line a stage, since there may be thousands.

@@ -63,7 +63,7 @@ pub(super) fn write(
     let standings = session.standings()?;
     let dossier = gather::gather(session, &standings)?;
     let page = page::render(&dossier, refresh).map_err(Failure::stage)?;
-    let manifest = manifest::Manifest::of(session, &standings).text();
+    let manifest = manifest::Manifest::of(session, &standings)?.text();
     let mut written = Vec::new();
     let document = paper::document(&dossier);
     let numbers = numbers::numbers(&document.tables);
@@ -83,11 +83,11 @@ pub(super) fn write(
 /// Puts the tables and figures that the cache holds into the reports folder.
 fn publish_results(session: &Session, root: &Path) -> Result<(), Failure> {
     let cached = session.standings()?.into_iter().enumerate();
-    let entries = cached.filter_map(|(stage, standing)| match standing {
-        Standing::Cached(entry) => Some((stage, *entry)),
+    let results = cached.filter_map(|(stage, standing)| match standing {
+        Standing::Cached(result) => Some((stage, result)),
         _ => None,
     });
-    let found = RunReport { entries: entries.collect(), ..RunReport::default() };
+    let found = RunReport { results: results.collect(), ..RunReport::default() };
     publish::publish(session, &found, root).map(drop)
 }
 

@@ -71,6 +71,33 @@ fn spoil(cache: &Cache, number: u8, damage: impl Fn(&Path)) {
     }
 }
 
+#[test]
+fn files_that_were_found_right_are_read_again_once_they_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), Check::Small).unwrap();
+    (0..2).for_each(|number| put(&cache, number));
+    let see = |number| {
+        let found = cache.find(&record(number).key()).unwrap().unwrap();
+        cache.finder().see(&found).unwrap()
+    };
+    // Times of files may be kept to two seconds.
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    let both = [see(0), see(1)];
+    for _ in 0..2 {
+        assert!(cache.check_all(&both.each_ref()).unwrap().is_empty());
+        assert!(cache.index.is_sound(&super::lookup::state(&both.each_ref())).unwrap());
+    }
+    spoil(&cache, 1, |path| {
+        fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+        fs::write(path, "Content 1").unwrap();
+    });
+    let both = [see(0), see(1)];
+    let damaged = cache.check_all(&both.each_ref()).unwrap();
+    assert_eq!(damaged.len(), 1);
+    assert_eq!(damaged[0].0, record(1).key());
+    assert!(damaged[0].1.contains("has other bytes than were stored"), "{damaged:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 

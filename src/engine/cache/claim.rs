@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::{Lock, Patience, Wait};
 use super::trajectory::{Held, remove};
-use super::{Cache, CacheError, Entry, Lookup};
+use super::{Cache, CacheError, Lookup, StoredResult};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::failpoint;
 
@@ -19,7 +19,7 @@ use crate::engine::failpoint;
 #[derive(Debug)]
 pub enum Claimed<'a> {
     /// The result is there, perhaps since a moment ago.
-    Hit(Box<Entry>),
+    Hit(StoredResult),
     /// This process is to compute it.
     Mine(Claim<'a>),
 }
@@ -65,10 +65,10 @@ impl Cache {
         let work = self.root.join("work").join(key.to_string());
         let mut claim = Claim { cache: self, key: *key, lock: Some(lock), trajectory: None, work };
         if reuse == Reuse::Allowed
-            && let Lookup::Hit(entry) = self.lookup(key)?
+            && let Lookup::Hit(result) = self.lookup(key)?
         {
             claim.release()?;
-            return Ok(Claimed::Hit(entry));
+            return Ok(Claimed::Hit(result));
         }
         if let Some(trajectory) = trajectory {
             claim.trajectory = Some(self.hold_trajectory(trajectory, &mut wait)?);

@@ -68,30 +68,40 @@ impl Entry {
     }
 }
 
-/// A manifest of which only what other stages need has been read.
+/// A result in the cache: what its stage left. Who made it and how is in its [`Entry`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredResult {
+    /// The key.
+    pub key: StageKey,
+    /// The result.
+    pub artifact: StoredArtifact,
+}
+
+impl From<Entry> for StoredResult {
+    fn from(entry: Entry) -> Self {
+        Self { key: entry.key, artifact: entry.artifact }
+    }
+}
+
+/// A result of which only what other stages need has been read.
 #[derive(Clone, Debug)]
 pub struct Found {
-    manifest: String,
-    outline: Outline,
-    is_indexed: bool,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct Outline {
-    key: StageKey,
-    artifact: Content,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct Content {
-    digest: ContentDigest,
+    pub(super) key: StageKey,
+    pub(super) content: ContentDigest,
+    /// A [`StoredArtifact`] as JSON.
+    pub(super) artifact: String,
+    pub(super) is_indexed: bool,
 }
 
 impl Found {
-    /// Reads the outline of a manifest in the index.
-    pub(super) fn of(manifest: String) -> Option<Self> {
-        let outline = serde_json::from_str(&manifest).ok()?;
-        Some(Self { manifest, outline, is_indexed: true })
+    /// Outlines an entry; `None` if it can't be written down.
+    pub(super) fn of(entry: &Entry) -> Option<Self> {
+        Some(Self {
+            key: entry.key,
+            content: entry.artifact.digest,
+            artifact: serde_json::to_string(&entry.artifact).ok()?,
+            is_indexed: true,
+        })
     }
 
     /// Returns whether the index has it; if not, a lookup puts it there that is not one of many.
@@ -99,45 +109,20 @@ impl Found {
         self.is_indexed
     }
 
-    /// Says that the index does not have it.
-    pub(super) fn not_indexed(self) -> Self {
-        Self { is_indexed: false, ..self }
-    }
-
     /// Returns the key.
     pub fn key(&self) -> StageKey {
-        self.outline.key
+        self.key
     }
 
     /// Returns the digest of the result.
     pub fn content(&self) -> ContentDigest {
-        self.outline.artifact.digest
+        self.content
     }
 
-    /// Reads the whole manifest.
-    pub(super) fn entry(&self) -> Option<Entry> {
-        serde_json::from_str(&self.manifest).ok()
-    }
-
-    /// Reads what the manifest says besides the key and its record.
-    pub(super) fn rest(&self) -> Option<Rest> {
-        serde_json::from_str(&self.manifest).ok()
-    }
-}
-
-/// What a manifest says besides the key and its record.
-#[derive(Debug, Deserialize)]
-pub(super) struct Rest {
-    #[serde(default)]
-    trajectory: Option<TrajectoryKey>,
-    pub(super) artifact: StoredArtifact,
-    run: RunRecord,
-}
-
-impl Rest {
-    /// Puts the key and its record back.
-    pub(super) fn entry(self, key: StageKey, record: KeyRecord) -> Entry {
-        let Self { trajectory, artifact, run } = self;
-        Entry { key, record, trajectory, artifact, run }
+    /// Reads the rest; `None` if it is not about the same content.
+    pub(super) fn result(&self) -> Option<StoredResult> {
+        let artifact: StoredArtifact = serde_json::from_str(&self.artifact).ok()?;
+        let same = artifact.digest == self.content;
+        same.then_some(StoredResult { key: self.key, artifact })
     }
 }

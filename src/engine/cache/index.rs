@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::stat::FileStamp;
-use super::{CacheError, Entry};
+use super::{CacheError, Entry, Found};
 use crate::engine::clock;
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::events::Outcome;
@@ -20,8 +20,12 @@ use crate::engine::failpoint;
 
 const FILE: &str = "index.sqlite";
 
-/// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow.
-const VERSION: u32 = 2;
+/// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow;
+/// version 2 had no outlines.
+const VERSION: u32 = 3;
+
+/// States of files that are remembered as sound.
+const STATES: u32 = 64;
 
 /// Bytes of the file that are read where they lie, without a copy.
 const MAPPED_BYTES: i64 = 1 << 30;
@@ -44,6 +48,21 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS pipeline (path TEXT PRIMARY KEY, used INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS file (
         path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS sound (state TEXT PRIMARY KEY);
+    CREATE TABLE IF NOT EXISTS outline (
+        key TEXT PRIMARY KEY, content TEXT NOT NULL, artifact TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TRIGGER IF NOT EXISTS entry_added AFTER INSERT ON entry
+        BEGIN DELETE FROM outline WHERE key = NEW.key; END;
+    CREATE TRIGGER IF NOT EXISTS entry_removed AFTER DELETE ON entry
+        BEGIN DELETE FROM outline WHERE key = OLD.key; END;
+";
+
+/// Outlines what the manifests tell; triggers see to it that an outline is of the manifest beside
+/// it, also where a program writes that knows of none.
+const OUTLINES: &str = "
+    INSERT INTO outline
+        SELECT key, manifest ->> '$.artifact.digest', manifest -> '$.artifact' FROM entry
+        WHERE json_valid(manifest) AND manifest ->> '$.artifact.digest' IS NOT NULL;
 ";
 
 /// How a stage ended, for the history.
@@ -141,6 +160,7 @@ impl Index {
                     "INSERT INTO entry SELECT * FROM earlier; DROP TABLE earlier;",
                 )?;
             }
+            transaction.execute_batch(OUTLINES)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
             transaction.commit()?;
         }
@@ -162,6 +182,23 @@ impl Index {
         let word: String =
             self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         Ok((word != "ok").then_some(word))
+    }
+
+    /// Returns what other stages need to know about a result.
+    pub(super) fn outline(&self, key: &StageKey) -> rusqlite::Result<Option<Found>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT content, artifact FROM outline WHERE key = ?1")?;
+        let read = |row: &Row<'_>| {
+            let content = row.get_ref(0)?.as_str()?.parse().ok();
+            Ok(content.map(|content| (content, row.get(1))))
+        };
+        let found = statement.query_row([&*key.hex()], read).optional()?.flatten();
+        found
+            .map(|(content, artifact)| {
+                Ok(Found { key: *key, content, artifact: artifact?, is_indexed: true })
+            })
+            .transpose()
     }
 
     pub(super) fn manifest(&self, key: &StageKey) -> rusqlite::Result<Option<String>> {
@@ -205,9 +242,30 @@ impl Index {
                 serde_json::to_string(entry).unwrap_or_default(),
             ],
         )?;
+        if let Some(outline) = Found::of(entry) {
+            transaction.execute(
+                "INSERT INTO outline VALUES (?1, ?2, ?3)",
+                [entry.key.to_string(), outline.content.to_string(), outline.artifact],
+            )?;
+        }
         pass("index.insert.after").map_err(&at)?;
         transaction.commit()?;
         pass("index.commit.after").map_err(&at)
+    }
+
+    /// Returns whether files in this state have been found right.
+    pub(super) fn is_sound(&self, state: &str) -> rusqlite::Result<bool> {
+        self.connection.prepare("SELECT 1 FROM sound WHERE state = ?1")?.exists([state])
+    }
+
+    /// Notes that files in this state have been found right, and forgets older states.
+    pub(super) fn remember_sound(&self, state: &str) -> rusqlite::Result<()> {
+        self.connection.execute("INSERT OR REPLACE INTO sound VALUES (?1)", [state])?;
+        self.connection.execute(
+            "DELETE FROM sound WHERE rowid <= (SELECT max(rowid) FROM sound) - ?1",
+            [STATES],
+        )?;
+        Ok(())
     }
 
     pub(super) fn forget_entries(&self) -> rusqlite::Result<()> {
@@ -380,24 +438,56 @@ pub fn is_network(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
+    const ROW: &str = "INSERT OR REPLACE INTO entry VALUES (?1, 'Toy', 'p', 's', 7, 0.5, 1, ?2)";
+
+    fn manifest(key: &StageKey, content: &str) -> String {
+        let files = serde_json::json!([{"name": "n", "digest": content, "bytes": 7}]);
+        let artifact = serde_json::json!({"kind": "toy", "digest": content, "files": files});
+        serde_json::json!({"key": key, "artifact": artifact}).to_string()
+    }
+
+    /// What earlier programs write has no outline, or would have that of another result.
+    #[test]
+    fn an_outline_is_of_the_manifest_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("claims")).unwrap();
+        let key: StageKey = "ab".repeat(32).parse().unwrap();
+        let (first, second) = ("1".repeat(64), "2".repeat(64));
+        let index = Index::open(folder.path()).unwrap();
+        let write = |content: &str| {
+            let row = [key.to_string(), manifest(&key, content)];
+            index.connection.execute(ROW, row).unwrap();
+        };
+        write(&first);
+        assert!(index.outline(&key).unwrap().is_none());
+        index.connection.pragma_update(None, "user_version", 2).unwrap();
+        let index_again = Index::open(folder.path()).unwrap();
+        let outline = index_again.outline(&key).unwrap().unwrap();
+        assert_eq!(outline.content().to_string(), first);
+        assert_eq!(outline.result().unwrap().artifact.files[0].bytes, 7);
+        write(&second);
+        assert!(index.outline(&key).unwrap().is_none());
+        index.remove(&key).unwrap();
+        assert!(index.outline(&key).unwrap().is_none());
+    }
+
     #[test]
     fn an_index_of_the_first_layout_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("claims")).unwrap();
         let key: StageKey = "ab".repeat(32).parse().unwrap();
         let old = Connection::open(folder.path().join(FILE)).unwrap();
-        old.execute_batch(&TABLES.replacen("TEXT NOT NULL);", "TEXT NOT NULL) WITHOUT ROWID;", 1))
+        let tables = TABLES.split("CREATE TABLE IF NOT EXISTS sound").next().unwrap();
+        old.execute_batch(&tables.replacen("TEXT NOT NULL);", "TEXT NOT NULL) WITHOUT ROWID;", 1))
             .unwrap();
-        old.execute(
-            "INSERT INTO entry VALUES (?1, 'Toy', 'p', 's', 7, 0.5, 1, 'manifest')",
-            [key.to_string()],
-        )
-        .unwrap();
+        let content = "1".repeat(64);
+        old.execute(ROW, [key.to_string(), manifest(&key, &content)]).unwrap();
         old.pragma_update(None, "user_version", 1).unwrap();
         drop(old);
         for _ in 0..2 {
             let index = Index::open(folder.path()).unwrap();
-            assert_eq!(index.manifest(&key).unwrap().unwrap(), "manifest");
+            assert_eq!(index.manifest(&key).unwrap().unwrap(), manifest(&key, &content));
+            assert_eq!(index.outline(&key).unwrap().unwrap().content().to_string(), content);
             assert_eq!(index.size().unwrap(), (1, 7));
             assert_eq!(index.version().unwrap(), VERSION);
         }

@@ -1,78 +1,82 @@
 //! From a key to a result that is known to be sound.
 
-use super::entry::{Entry, Found};
+use super::entry::{Entry, Found, StoredResult};
 use super::index::Reading;
 use super::objects::{Check, Objects};
+use super::stat::FileStamp;
 use super::{Cache, CacheError};
+use crate::engine::clock;
 use crate::engine::digest::StageKey;
-use crate::engine::key::KeyRecord;
+use crate::engine::parallel;
 
 /// What a lookup found.
 #[derive(Debug)]
 pub enum Lookup {
-    /// A complete entry.
-    Hit(Box<Entry>),
+    /// A complete result.
+    Hit(StoredResult),
     /// Nothing.
     Miss,
-    /// An entry that can't be used, and why.
+    /// A result that can't be used, and why.
     Damaged(String),
 }
 
-/// A result that can't be used.
+/// A result whose files are there and as large as they should be.
 #[derive(Debug)]
-pub struct Unsound {
-    /// What it was looked up by.
-    pub record: KeyRecord,
-    /// What is wrong with it.
-    pub damage: String,
+pub struct Seen {
+    /// The result.
+    pub result: StoredResult,
+    stamps: Vec<FileStamp>,
 }
 
-/// Checks the files of results, on any thread.
+/// Looks for the files of results, on any thread.
 #[derive(Clone, Debug)]
-pub struct Checker {
+pub struct Finder {
     objects: Objects,
-    check: Check,
 }
 
-impl Checker {
-    /// Checks that the files of a result are there and right, given the record it was found by.
-    pub fn check(&self, found: &Found, record: KeyRecord) -> Result<Box<Entry>, Box<Unsound>> {
-        let unsound = |record, damage| Err(Box::new(Unsound { record, damage }));
-        let Some(rest) = found.rest() else {
-            return unsound(record, "its manifest can't be read".to_owned());
-        };
-        match self.objects.check(&rest.artifact, self.check) {
-            Ok(()) => Ok(Box::new(rest.entry(found.key(), record))),
-            Err(damage) => unsound(record, damage),
-        }
+impl Finder {
+    /// Looks for the files of a result without reading them; the error says what is wrong.
+    pub fn see(&self, found: &Found) -> Result<Seen, String> {
+        let result = found.result().ok_or("its manifest can't be read")?;
+        let stamps = self.objects.stamps(&result.artifact)?;
+        Ok(Seen { result, stamps })
     }
 }
 
 impl Cache {
     /// Looks a key up and checks that its files are there and right.
     pub fn lookup(&self, key: &StageKey) -> Result<Lookup, CacheError> {
-        let Some(entry) = self.find(key)?.and_then(|found| found.entry()) else {
+        let Some(result) = self.find(key)?.and_then(|found| found.result()) else {
             return Ok(Lookup::Miss);
         };
-        Ok(match self.objects.check(&entry.artifact, self.check) {
-            Ok(()) => Lookup::Hit(Box::new(entry)),
+        Ok(match self.objects.check(&result.artifact, self.check) {
+            Ok(()) => Lookup::Hit(result),
             Err(damage) => Lookup::Damaged(damage),
         })
     }
 
     /// Looks a key up; its files may be damaged.
     pub fn find(&self, key: &StageKey) -> Result<Option<Found>, CacheError> {
-        let own = |found: &Found| found.key() == *key;
-        if let Some(found) = self.index.manifest(key)?.and_then(Found::of).filter(own) {
+        if let Some(found) = self.index.outline(key)? {
             return Ok(Some(found));
         }
         // A process that died between its last two steps left a manifest but no index row.
-        let Some(entry) = Entry::read(&self.entry_path(key)).filter(|entry| entry.key == *key)
-        else {
+        let Some(entry) = self.read_entry(key)? else {
             return Ok(None);
         };
         self.index.adopt(&entry)?;
-        Ok(serde_json::to_string(&entry).ok().and_then(Found::of).map(Found::not_indexed))
+        Ok(Found::of(&entry).map(|found| Found { is_indexed: false, ..found }))
+    }
+
+    /// Returns all that is known about a result that has been found.
+    pub fn entry(&self, key: &StageKey) -> Result<Entry, CacheError> {
+        self.read_entry(key)?.ok_or(CacheError::Manifest(*key))
+    }
+
+    fn read_entry(&self, key: &StageKey) -> Result<Option<Entry>, CacheError> {
+        let indexed = self.index.manifest(key)?.and_then(|text| serde_json::from_str(&text).ok());
+        let entry = indexed.or_else(|| Entry::read(&self.entry_path(key)));
+        Ok(entry.filter(|entry| entry.key == *key))
     }
 
     /// Sees the index as it is now until the result is dropped, which makes many lookups faster.
@@ -80,8 +84,42 @@ impl Cache {
         Ok(self.index.reading()?)
     }
 
-    /// Returns what checks the files of results.
-    pub fn checker(&self) -> Checker {
-        Checker { objects: self.objects.clone(), check: self.check }
+    /// Returns what looks for the files of results.
+    pub fn finder(&self) -> Finder {
+        Finder { objects: self.objects.clone() }
     }
+
+    /// Reads the files of results and returns what is wrong with which. If exactly these files have
+    /// been found right before, it is not done again.
+    pub fn check_all(&self, seen: &[&Seen]) -> Result<Vec<(StageKey, String)>, CacheError> {
+        let state = state(seen);
+        if self.check == Check::Small && self.index.is_sound(&state)? {
+            return Ok(Vec::new());
+        }
+        let now = clock::now();
+        let (objects, check) = (&self.objects, self.check);
+        let check = |seen: &&Seen| {
+            let damage = objects.check(&seen.result.artifact, check).err();
+            damage.map(|damage| (seen.result.key, damage))
+        };
+        let damaged: Vec<_> = parallel::map(seen, check).into_iter().flatten().collect();
+        let mut stamps = seen.iter().flat_map(|seen| &seen.stamps);
+        if damaged.is_empty() && stamps.all(|stamp| stamp.at_rest(now)) {
+            // Without it the next run takes longer, no more.
+            let _ = self.index.remember_sound(&state);
+        }
+        Ok(damaged)
+    }
+}
+
+/// Returns a digest of which files these are, by what the system says about them.
+pub(super) fn state(seen: &[&Seen]) -> String {
+    let mut all = Vec::new();
+    for seen in seen {
+        for (file, stamp) in seen.result.artifact.files.iter().zip(&seen.stamps) {
+            all.extend(file.digest.bytes());
+            stamp.write(&mut all);
+        }
+    }
+    blake3::hash(&all).to_hex().to_string()
 }

@@ -40,10 +40,10 @@ use rusqlite::ErrorCode;
 pub use alias::Aliases;
 pub use claim::{Claim, Claimed, Reuse};
 pub use collect::{Candidate, Collection, Reached};
-pub use entry::{Entry, Found, RunRecord};
+pub use entry::{Entry, Found, RunRecord, StoredResult};
 pub use index::{History, PastRun, Reading, is_network};
 pub use lock::Patience;
-pub use lookup::{Checker, Lookup, Unsound};
+pub use lookup::{Finder, Lookup, Seen};
 pub use objects::Check;
 pub use stat::FileStamp;
 pub use trajectory::Trajectory;
@@ -103,6 +103,9 @@ pub enum CacheError {
     /// A declared environment variable that can't be put into a key.
     #[error("the environment variable `{0}` is not valid text")]
     Variable(String),
+    /// The manifest of a result that the index knows.
+    #[error("what is known about the result {} can't be read: `pcae-run cache rebuild` forgets it", .0.short())]
+    Manifest(StageKey),
     /// A stage left no files.
     #[error("the stage ended without writing anything")]
     NoOutput,

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::engine::artifact::StoredArtifact;
+use super::stat::FileStamp;
+use crate::engine::artifact::{StoredArtifact, StoredFile};
 use crate::engine::digest::ContentDigest;
 
-/// Files up to this size are hashed on every hit; reading them costs next to nothing.
+/// Files up to this size are hashed; reading them costs next to nothing.
 const SMALL: u64 = 64 << 10;
 
 /// How thoroughly a hit is checked.
@@ -36,11 +37,26 @@ impl Objects {
         self.root.join(&name[..2]).join(&name[2..])
     }
 
+    /// Asks about an artifact's files without reading them; the error says what is wrong with which.
+    pub(super) fn stamps(&self, artifact: &StoredArtifact) -> Result<Vec<FileStamp>, String> {
+        let stamp = |file: &StoredFile| {
+            let path = self.path(&file.digest);
+            match fs::metadata(&path) {
+                Err(_) => Err(damage(file, &path, "is missing")),
+                Ok(about) if about.len() != file.bytes => {
+                    Err(damage(file, &path, "has the wrong size"))
+                }
+                Ok(about) => Ok(FileStamp::of_file(&about)),
+            }
+        };
+        artifact.files.iter().map(stamp).collect()
+    }
+
     /// Checks an artifact's files; the error says what is wrong with which.
     pub(super) fn check(&self, artifact: &StoredArtifact, check: Check) -> Result<(), String> {
         for file in &artifact.files {
             let path = self.path(&file.digest);
-            let damage = |what: &str| Err(format!("{} {what} ({})", file.name, path.display()));
+            let damage = |what| Err(damage(file, &path, what));
             let found = if file.bytes <= SMALL {
                 read_expected(&path, file.bytes)
                     .map(|content| (content.len() as u64, Some(ContentDigest::of_bytes(&content))))
@@ -63,9 +79,13 @@ impl Objects {
     }
 }
 
+fn damage(file: &StoredFile, path: &Path, what: &str) -> String {
+    format!("{} {what} ({})", file.name, path.display())
+}
+
 /// Reads a file that should have so many bytes; of a longer one, one byte more.
 ///
-/// By a single call where it has: a run that has nothing to do is made of little else.
+/// By a single call where it has.
 fn read_expected(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut content = vec![0; bytes as usize + 1];

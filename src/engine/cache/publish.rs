@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{CacheError, Claim, Entry, RunRecord};
+use super::{CacheError, Claim, Entry, RunRecord, StoredResult};
 use crate::engine::artifact::{StoredArtifact, StoredFile};
 use crate::engine::digest::ContentDigest;
 use crate::engine::failpoint;
@@ -23,7 +23,7 @@ impl Claim<'_> {
         kind: &str,
         record: KeyRecord,
         run: RunRecord,
-    ) -> Result<Entry, CacheError> {
+    ) -> Result<StoredResult, CacheError> {
         let output = self.output_folder();
         let names = files_in(&output).map_err(CacheError::at(&output))?;
         if names.is_empty() {
@@ -45,7 +45,7 @@ impl Claim<'_> {
         self.cache.index.insert(&entry)?;
         self.clear()?;
         self.release()?;
-        Ok(entry)
+        Ok(entry.into())
     }
 
     fn sync(output: &Path, names: &[String]) -> Result<(), CacheError> {

@@ -39,7 +39,7 @@ impl FileStamp {
         }
     }
 
-    fn of_file(about: &Metadata) -> Self {
+    pub(super) fn of_file(about: &Metadata) -> Self {
         Self {
             device: about.dev(),
             inode: about.ino(),
@@ -58,13 +58,7 @@ impl FileStamp {
             // No name has a zero in it, so no two folders look alike.
             all.extend(name.as_bytes());
             all.push(0);
-            for number in [one.device, one.inode, one.bytes] {
-                all.extend(number.to_le_bytes());
-            }
-            for (seconds, rest) in [one.modified, one.changed] {
-                all.extend(seconds.to_le_bytes());
-                all.extend(rest.to_le_bytes());
-            }
+            one.write(&mut all);
             sum.device = one.device;
             sum.bytes += one.bytes;
             sum.modified = sum.modified.max(one.modified);
@@ -77,8 +71,21 @@ impl FileStamp {
         Ok(sum)
     }
 
-    fn at_rest(&self, now: i64) -> bool {
-        self.modified.0.max(self.changed.0) + GRANULARITY < now
+    /// Adds all that it says, in a fixed number of bytes.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        for number in [self.device, self.inode, self.bytes] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for (seconds, rest) in [self.modified, self.changed] {
+            bytes.extend(seconds.to_le_bytes());
+            bytes.extend(rest.to_le_bytes());
+        }
+    }
+
+    /// Returns whether a change after `now` would show.
+    pub(super) fn at_rest(&self, now: u64) -> bool {
+        let last = self.modified.0.max(self.changed.0);
+        i64::try_from(now).is_ok_and(|now| last + GRANULARITY < now)
     }
 }
 
@@ -92,7 +99,7 @@ pub(super) fn digest(
     {
         return Ok(digest);
     }
-    let now = i64::try_from(clock::now()).unwrap_or(0);
+    let now = clock::now();
     let digest = ContentDigest::of_path(path).map_err(CacheError::at(path))?;
     if stamp.at_rest(now) {
         index.remember_file(path, stamp, &digest)?;
