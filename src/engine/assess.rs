@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use super::cache::{Cache, CacheError, FileStamp, Found, Seen, StoredResult};
+use super::cache::{Cache, CacheError, Found, Seen, StoredResult};
 use super::digest::{ContentDigest, StageKey};
 use super::encoding::Encoded;
 use super::key::{InputRecord, KeyRecord};
@@ -218,14 +218,11 @@ fn look<S: StageSet>(
     // Several stages may read the same folder.
     let paths: BTreeSet<_> =
         plan.stages().iter().flat_map(|planned| planned.files.values()).collect();
-    let (stamps, encoded) = parallel::both(
-        || paths.iter().map(|path| FileStamp::of(path)).collect::<Vec<_>>(),
-        || parallel::map(plan.stages(), |planned| Encoded::of(&settings(&planned.stage))),
-    );
     let mut outside = BTreeMap::new();
-    for (path, stamp) in paths.into_iter().zip(stamps) {
-        outside.insert(path.as_path(), cache.digest_of_stamped(path, &stamp?)?);
+    for path in paths {
+        outside.insert(path.as_path(), cache.digest_of_file(path)?);
     }
+    let encoded = parallel::map(plan.stages(), |planned| Encoded::of(&settings(&planned.stage)));
     let digest = |path: &Path| match outside.get(path) {
         Some(digest) => Ok(*digest),
         None => cache.digest_of_file(path),

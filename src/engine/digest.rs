@@ -5,7 +5,7 @@
 //! can't be stored where a digest belongs.
 
 use std::fmt;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, DirEntry, File, Metadata};
 use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -16,6 +16,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::encoding::Encoder;
+use super::parallel;
 
 /// Marks a digest of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,34 +120,43 @@ pub(super) fn listing(folder: &Path) -> io::Result<Vec<(String, PathBuf, Metadat
             let message = format!("{} is nested too deep, or links to itself", folder.display());
             return Err(io::Error::other(message));
         }
-        let named = |path: &Path, what: &str| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
-        };
-        for item in fs::read_dir(&folder)? {
-            let item = item?;
-            let path = item.path();
-            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                return Err(named(&path, "its name is not valid text"));
-            };
-            if name.starts_with('.') {
+        let items = fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
+        for item in parallel::map(&items, ask) {
+            let Some((name, path, about)) = item? else {
                 continue;
-            }
+            };
             let name = format!("{prefix}{name}");
-            // The item itself is faster to ask than its path, but does not follow links.
-            let is_link = item.file_type().is_ok_and(|kind| kind.is_symlink());
-            let about = if is_link { fs::metadata(&path) } else { item.metadata() };
-            let about = about.map_err(|cause| named(&path, &cause.to_string()))?;
             if about.is_dir() {
                 folders.push((format!("{name}/"), path, depth + 1));
             } else if about.is_file() {
                 found.push((name, path, about));
             } else {
-                return Err(named(&path, "neither a file nor a folder"));
+                return Err(about_path(&path, "neither a file nor a folder"));
             }
         }
     }
     found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(found)
+}
+
+/// Asks about an item of a folder, unless it is hidden.
+fn ask(item: &DirEntry) -> io::Result<Option<(String, PathBuf, Metadata)>> {
+    let path = item.path();
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Err(about_path(&path, "its name is not valid text"));
+    };
+    if name.starts_with('.') {
+        return Ok(None);
+    }
+    // The item itself is faster to ask than its path, but does not follow links.
+    let is_link = item.file_type().is_ok_and(|kind| kind.is_symlink());
+    let about = if is_link { fs::metadata(&path) } else { item.metadata() };
+    let about = about.map_err(|cause| about_path(&path, &cause.to_string()))?;
+    Ok(Some((name.to_owned(), path, about)))
+}
+
+fn about_path(path: &Path, what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
 }
 
 impl<T> fmt::Display for Digest<T> {

@@ -260,18 +260,19 @@ impl Job {
             .iter()
             .map(|input| self.kinds_of(input.reference.text()))
             .collect();
-        match claim.commit(&stage.as_stage().output(&kinds), self.record, run) {
+        let kind = stage.as_stage().output(&kinds);
+        match claim.commit(&kind, self.record, run) {
             Ok(result) => Ending::Executed(result),
             Err(error) => Ending::failed(error),
         }
     }
 
-    fn kinds_of(&self, reference: &str) -> Vec<String> {
+    fn kinds_of(&self, reference: &str) -> Vec<&str> {
         let members = self.inputs.iter().filter(|input| input.reference == reference);
         members
             .take(1)
             .flat_map(|input| &input.members)
-            .map(|member| member.artifact.kind.clone())
+            .map(|member| member.artifact.kind.as_str())
             .collect()
     }
 

@@ -29,18 +29,6 @@ pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     })
 }
 
-/// Does two things side by side.
-pub(super) fn both<A: Send, B>(
-    one: impl FnOnce() -> A + Send,
-    other: impl FnOnce() -> B,
-) -> (A, B) {
-    thread::scope(|scope| {
-        let one = scope.spawn(one);
-        let other = other();
-        (joined(one), other)
-    })
-}
-
 /// Waits for a thread; its panic goes on here.
 pub(super) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {

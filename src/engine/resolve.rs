@@ -1,16 +1,27 @@
 //! Follows references and checks that everything fits: the way from parsed stages to a plan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::diagnostic::Diagnostic;
 use super::lexer;
+use super::parallel;
 use super::plan::{Plan, PlannedStage, ResolvedInput, StageIndex};
 use super::source::{Source, Span};
 use super::spec::{Spec, fits};
 use super::stage::{Input, Producer, Reference, StageSet};
 use super::sweep::ConcreteStage;
 use super::template::{Expanded, unknown_axis};
+
+/// An input with the stages that its reference leads to.
+struct Followed {
+    input: Input,
+    members: Vec<StageIndex>,
+}
+
+/// Stages by name.
+type Names<'a> = HashMap<&'a str, StageIndex>;
 
 pub(super) struct Resolver<'a> {
     source: &'a Source,
@@ -37,7 +48,7 @@ impl<'a> Resolver<'a> {
                 let declared = stage.stage.as_stage().inputs().into_iter();
                 let follow = |input: Input| {
                     let members = self.follow(stage, &input, &names, complete);
-                    ResolvedInput { role: input.role, reference: input.reference, members }
+                    Followed { input, members }
                 };
                 declared.map(follow).collect()
             })
@@ -55,10 +66,10 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn names<S>(&mut self, stages: &[ConcreteStage<S>]) -> BTreeMap<String, StageIndex> {
-        let mut names = BTreeMap::new();
+    fn names<'s, S>(&mut self, stages: &'s [ConcreteStage<S>]) -> Names<'s> {
+        let mut names = Names::with_capacity(stages.len());
         for (index, stage) in stages.iter().enumerate() {
-            if let Some(first) = names.insert(stage.name.clone(), index) {
+            if let Some(first) = names.insert(&stage.name, index) {
                 let message = format!("two stages are named `{}`", stage.name);
                 let diagnostic = Diagnostic::new(stage.at, message);
                 self.mistakes.push(if stages[first].at == stage.at {
@@ -88,24 +99,30 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn problems<S: StageSet>(&mut self, stage: &ConcreteStage<S>, inputs: &[Vec<Producer>]) {
+    fn problems<S: StageSet>(
+        spec: &Spec,
+        stage: &ConcreteStage<S>,
+        inputs: &[Vec<Producer>],
+    ) -> Vec<Diagnostic> {
+        let mut mistakes = Vec::new();
         for problem in stage.stage.as_stage().problems(inputs) {
             let at = field_value(&stage.text, problem.field).unwrap_or(stage.at);
             let mut diagnostic = Diagnostic::new(at, problem.message)
                 .label(format!("`{}` of stage `{}`", problem.field, stage.name));
             diagnostic.help = problem.help;
-            self.mistakes.push(diagnostic);
+            mistakes.push(diagnostic);
         }
         for file in stage.stage.as_stage().externals().files {
-            if !self.spec.outside.is_recorded() && self.spec.outside.find(&file).is_none() {
+            if !spec.outside.is_recorded() && spec.outside.find(&file).is_none() {
                 let at = text_place(stage, "files", &file);
-                self.mistakes.push(
+                mistakes.push(
                     Diagnostic::new(at, format!("there is no file or folder `{file}`"))
                         .label(format!("file of stage `{}`", stage.name))
                         .help("paths start from the pipeline file's folder, or from `--data`"),
                 );
             }
         }
+        mistakes
     }
 
     /// Follows a reference to stage indices; empty after a mistake.
@@ -113,20 +130,24 @@ impl<'a> Resolver<'a> {
         &mut self,
         stage: &ConcreteStage<S>,
         input: &Input,
-        names: &BTreeMap<String, StageIndex>,
+        names: &Names<'_>,
         complete: bool,
     ) -> Vec<StageIndex> {
+        let family;
         let wanted = match &input.reference {
-            Reference::One(name) => vec![name.clone()],
-            Reference::Each(pattern) => self.family(pattern),
+            Reference::One(name) => std::slice::from_ref(name),
+            Reference::Each(pattern) => {
+                family = self.family(pattern);
+                &family
+            }
         };
         let mut members = Vec::with_capacity(wanted.len());
         for name in wanted {
-            match names.get(&name) {
+            match names.get(name.as_str()) {
                 Some(index) => members.push(*index),
                 // A stage that could not be parsed is not missing: its own mistake is enough.
-                None if complete || !self.is_declared(&name) => {
-                    let mistake = self.unknown(&name, reference_place(stage, input), names);
+                None if complete || !self.is_declared(name) => {
+                    let mistake = self.unknown(name, reference_place(stage, input), names);
                     let label = format!("input `{}` of stage `{}`", input.role, stage.name);
                     self.mistakes.push(mistake.label(label));
                     return Vec::new();
@@ -137,13 +158,14 @@ impl<'a> Resolver<'a> {
         members
     }
 
-    fn unknown(&self, name: &str, at: Span, names: &BTreeMap<String, StageIndex>) -> Diagnostic {
+    fn unknown(&self, name: &str, at: Span, names: &Names<'_>) -> Diagnostic {
         if let Some((_, rest)) = name.split_once('{')
             && let Some((axis, _)) = rest.split_once('}')
         {
             return unknown_axis(self.spec, axis, at);
         }
-        let valid: Vec<_> = names.keys().map(String::as_str).collect();
+        let mut valid: Vec<_> = names.keys().copied().collect();
+        valid.sort_unstable();
         Diagnostic::new(at, format!("no stage is named `{name}`")).suggest(name, &valid)
     }
 
@@ -178,47 +200,50 @@ impl<'a> Resolver<'a> {
     fn kinds<S: StageSet>(
         &mut self,
         stages: &[ConcreteStage<S>],
-        inputs: &[Vec<ResolvedInput>],
+        inputs: &[Vec<Followed>],
         order: &[StageIndex],
     ) {
-        let mut made = vec![String::new(); stages.len()];
+        let mut made: Vec<Arc<str>> = vec![Arc::default(); stages.len()];
         for &index in order {
             let stage = &stages[index];
-            let declared = stage.stage.as_stage().inputs();
-            for (input, resolved) in declared.iter().zip(&inputs[index]) {
-                self.fitting(stage, input, &resolved.members, stages, &made);
+            for followed in &inputs[index] {
+                self.fitting(stage, followed, stages, &made);
             }
-            let producer = |&member: &StageIndex| Producer {
-                labels: stages[member].labels.clone(),
-                kind: made[member].clone(),
-                values: stages[member].stage.as_stage().values(),
-                row_length: stages[member].stage.as_stage().row_length(),
-            };
-            let producers: Vec<Vec<_>> = inputs[index]
-                .iter()
-                .map(|input| input.members.iter().map(producer).collect())
-                .collect();
-            self.problems(stage, &producers);
-            let kinds = inputs[index]
-                .iter()
-                .map(|input| input.members.iter().map(|&member| made[member].clone()).collect());
-            made[index] = stage.stage.as_stage().output(&kinds.collect::<Vec<_>>());
+            let kinds = inputs[index].iter().map(|followed| {
+                followed.members.iter().map(|&member| &*made[member]).collect::<Vec<_>>()
+            });
+            made[index] = stage.stage.as_stage().output(&kinds.collect::<Vec<_>>()).into();
         }
+        let producers = stages.iter().zip(made).map(|(stage, kind)| Producer {
+            labels: Arc::new(stage.labels.clone()),
+            kind,
+            values: stage.stage.as_stage().values().map(Into::into),
+            row_length: stage.stage.as_stage().row_length(),
+        });
+        let producers: Vec<_> = producers.collect();
+        let spec = self.spec;
+        let mistakes = parallel::map(order, |&index| {
+            let of_input = |followed: &Followed| {
+                followed.members.iter().map(|&member| producers[member].clone()).collect()
+            };
+            let behind: Vec<Vec<_>> = inputs[index].iter().map(of_input).collect();
+            Self::problems(spec, &stages[index], &behind)
+        });
+        self.mistakes.extend(mistakes.into_iter().flatten());
     }
 
     fn fitting<S>(
         &mut self,
         stage: &ConcreteStage<S>,
-        input: &Input,
-        members: &[StageIndex],
+        Followed { input, members }: &Followed,
         stages: &[ConcreteStage<S>],
-        made: &[String],
+        made: &[Arc<str>],
     ) {
         for &member in members {
             let (producer, made) = (&stages[member], &made[member]);
             // What a stage with a mistake of its own would make is not known.
             let known = !made.is_empty() && !input.accepts.is_empty();
-            if known && !input.accepts.contains(&made.as_str()) {
+            if known && !input.accepts.contains(&&**made) {
                 let wanted = input.accepts.join("` or `");
                 let message = format!(
                     "`{}` makes `{made}`, but input `{}` takes `{wanted}`",
@@ -239,7 +264,7 @@ impl<'a> Resolver<'a> {
     fn order<S: StageSet>(
         &mut self,
         stages: &[ConcreteStage<S>],
-        inputs: &[Vec<ResolvedInput>],
+        inputs: &[Vec<Followed>],
     ) -> Vec<StageIndex> {
         let mut waiting: Vec<usize> =
             inputs.iter().map(|inputs| inputs.iter().map(|i| i.members.len()).sum()).collect();
@@ -249,7 +274,7 @@ impl<'a> Resolver<'a> {
                 readers[*member].push(index);
             }
         }
-        let rank = |index: StageIndex| (stages[index].rank.clone(), index);
+        let rank = |index: StageIndex| (stages[index].rank.as_slice(), index);
         let mut ready: BTreeSet<_> =
             (0..stages.len()).filter(|&index| waiting[index] == 0).map(rank).collect();
         let mut order = Vec::with_capacity(stages.len());
@@ -272,13 +297,13 @@ impl<'a> Resolver<'a> {
     fn cycle<S: StageSet>(
         &mut self,
         stages: &[ConcreteStage<S>],
-        inputs: &[Vec<ResolvedInput>],
+        inputs: &[Vec<Followed>],
         stuck: &[StageIndex],
     ) {
         // Every stuck stage waits for another stuck one, so walking inputs must come round.
         let step = |from: StageIndex| {
-            inputs[from].iter().find_map(|input| {
-                let to = input.members.iter().find(|member| stuck.contains(member))?;
+            inputs[from].iter().find_map(|Followed { input, members }| {
+                let to = members.iter().find(|member| stuck.contains(member))?;
                 Some((input, *to))
             })
         };
@@ -311,7 +336,7 @@ impl<'a> Resolver<'a> {
     fn plan<S: StageSet>(
         &self,
         stages: Vec<ConcreteStage<S>>,
-        inputs: Vec<Vec<ResolvedInput>>,
+        inputs: Vec<Vec<Followed>>,
         order: &[StageIndex],
     ) -> Plan<S> {
         let mut position = vec![0; stages.len()];
@@ -321,12 +346,14 @@ impl<'a> Resolver<'a> {
         let mut slots: Vec<_> = stages.into_iter().zip(inputs).map(Some).collect();
         let mut planned = Vec::with_capacity(order.len());
         for &old in order {
-            let Some((stage, mut inputs)) = slots[old].take() else {
+            let Some((stage, inputs)) = slots[old].take() else {
                 continue;
             };
-            for member in inputs.iter_mut().flat_map(|input| &mut input.members) {
-                *member = position[*member];
-            }
+            let resolved = |Followed { input, mut members }: Followed| {
+                members.iter_mut().for_each(|member| *member = position[*member]);
+                ResolvedInput { role: input.role, reference: input.reference, members }
+            };
+            let inputs = inputs.into_iter().map(resolved).collect();
             let files = stage.stage.as_stage().externals().files.into_iter();
             let files =
                 files.filter_map(|file| Some((file_name(&file), self.spec.outside.find(&file)?)));

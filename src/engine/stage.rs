@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -163,15 +164,16 @@ pub struct Externals {
     pub variables: Vec<String>,
 }
 
-/// What is known of a stage that another one reads, before anything runs.
+/// What is known of a stage that another one reads, before anything runs. A stage may have hundreds
+/// of readers, which share it.
 #[derive(Clone, Debug)]
 pub struct Producer {
     /// The axis labels it stands for.
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     /// The kind of artifact that it leaves.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// The names of the values in its record, if they are known.
-    pub values: Option<Vec<String>>,
+    pub values: Option<Arc<[String]>>,
     /// How many entries each row of its artifact has, if that is known.
     pub row_length: Option<usize>,
 }
@@ -197,7 +199,7 @@ pub trait Stage {
 
     /// Returns the kind of artifact that the stage leaves. `inputs` has the kinds behind each input,
     /// for stages that pass on what they take.
-    fn output(&self, inputs: &[Vec<String>]) -> String;
+    fn output(&self, inputs: &[Vec<&str>]) -> String;
 
     /// Computes the artifact.
     fn run(&self, context: &mut RunContext) -> Result<(), StageError>;

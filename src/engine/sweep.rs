@@ -4,6 +4,7 @@
 //! reported once, however many stages it spoils.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::lexer::{self, Field};
@@ -12,7 +13,7 @@ use super::parse_error;
 use super::source::{Source, Span};
 use super::spec::{Named, Spec, dialect};
 use super::stage::{Labels, StageSet};
-use super::template::{Bindings, Expanded, Templates, unknown_axis};
+use super::template::{Bindings, Expanded, Template, Templates, unknown_axis};
 
 /// A stage with its axes put in.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub fn expand<S: StageSet>(
     mistakes: &mut Vec<Diagnostic>,
 ) -> Vec<ConcreteStage<S>> {
     let templates = Templates::compile(source, spec, mistakes);
-    let mut expanded = Vec::new();
+    let mut pairs = Vec::new();
     for named in &spec.stages {
         let before = mistakes.len();
         let axes = name_axes(spec, named, mistakes);
@@ -57,28 +58,38 @@ pub fn expand<S: StageSet>(
             continue;
         }
         let count = axes.iter().map(|&axis| spec.axes[axis].values.len()).product::<usize>();
-        if expanded.len().saturating_add(count) > MOST_STAGES {
+        if pairs.len().saturating_add(count) > MOST_STAGES {
             let message = format!("this makes more than {MOST_STAGES} stages");
             mistakes.push(Diagnostic::new(named.at, message).help("use fewer axes or labels"));
             continue;
         }
+        let template = Arc::new(template);
         let stages = combinations(spec, &axes).into_iter();
-        expanded
-            .extend(stages.map(|bindings| (named, templates.fill(&template, &bindings), bindings)));
+        pairs.extend(stages.map(|bindings| (named, Arc::clone(&template), bindings)));
     }
-    let parsed = parallel::map(&expanded, |(_, text, _)| {
-        let text = text.as_ref().ok()?;
-        dialect().from_str::<S>(&text.text).ok()
-    });
-    let mut found = Vec::with_capacity(parsed.len());
-    for ((named, text, bindings), stage) in expanded.into_iter().zip(parsed) {
-        match (text, stage) {
-            (Ok(text), Some(stage)) => found.push(concrete(spec, named, &bindings, text, stage)),
-            (Ok(text), None) => explain_all::<S>(named, &text, mistakes),
-            (Err(mistake), _) => mistakes.push(mistake),
+    let expand = |(named, template, bindings): &(&Named, Arc<Template>, Bindings)| {
+        let text = templates.fill(template, bindings).map_err(Failed::ToFill)?;
+        match dialect().from_str::<S>(&text.text) {
+            Ok(stage) => Ok(concrete(spec, named, bindings, text, stage)),
+            Err(_) => Err(Failed::ToParse(text)),
+        }
+    };
+    let expanded = parallel::map(&pairs, expand);
+    let mut found = Vec::with_capacity(expanded.len());
+    for ((named, ..), stage) in pairs.iter().zip(expanded) {
+        match stage {
+            Ok(stage) => found.push(stage),
+            Err(Failed::ToParse(text)) => explain_all::<S>(named, &text, mistakes),
+            Err(Failed::ToFill(mistake)) => mistakes.push(mistake),
         }
     }
     found
+}
+
+/// Why a template did not become a stage.
+enum Failed {
+    ToFill(Diagnostic),
+    ToParse(Expanded),
 }
 
 /// Returns the axes in a stage's name, in the order they stand there.

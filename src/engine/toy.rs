@@ -121,7 +121,7 @@ impl Stage for Toy {
         if matches!(self, Self::Count { .. }) { &["to"] } else { &[] }
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "number".to_owned()
     }
 

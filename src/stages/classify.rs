@@ -67,7 +67,7 @@ impl Stage for Classify {
         vec![self.model.input("model"), self.train.input("train"), self.test.input("test")]
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "record".to_owned()
     }
 

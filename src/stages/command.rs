@@ -101,7 +101,7 @@ impl Stage for Command {
         one.chain(each).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         self.yields.clone()
     }
 

@@ -104,7 +104,7 @@ impl Stage for Dataset {
         self.files.iter().map(|files| files.input("files")).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         let sort = Sort { content: self.source.content(), split: self.split };
         sort.after(&self.steps).kind().to_owned()
     }

@@ -47,7 +47,7 @@ impl Stage for Download {
         Vec::new()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "files".to_owned()
     }
 

@@ -32,7 +32,7 @@ impl Stage for Encode {
         vec![self.model.input("model"), self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "points".to_owned()
     }
 

@@ -67,7 +67,7 @@ impl Stage for Estimate {
         [self.points.input("points")].into_iter().chain(neighbors).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "record".to_owned()
     }
 
@@ -162,12 +162,14 @@ fn record(found: Finding, also: &[Fraction]) -> Values {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::dimension;
     use crate::stages::records::tests::told;
 
     fn made(kind: &str, row_length: Option<usize>) -> Vec<Producer> {
-        vec![Producer { kind: kind.to_owned(), labels: [].into(), values: None, row_length }]
+        vec![Producer { kind: kind.into(), labels: Arc::default(), values: None, row_length }]
     }
 
     fn stage(settings: &str) -> Estimate {

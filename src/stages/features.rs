@@ -131,7 +131,7 @@ impl Stage for Features {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "points".to_owned()
     }
 

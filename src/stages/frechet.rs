@@ -50,7 +50,7 @@ impl Stage for Frechet {
         vec![self.real.input("real"), self.generated.input("generated")]
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "record".to_owned()
     }
 

@@ -100,7 +100,7 @@ impl Stage for Geodesic {
         vec![self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "distances".to_owned()
     }
 

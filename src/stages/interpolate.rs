@@ -119,7 +119,7 @@ impl Stage for Interpolate {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         images_kind(None).to_owned()
     }
 

@@ -48,7 +48,7 @@ impl Stage for Neighbors {
         vec![self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "neighbors".to_owned()
     }
 

@@ -72,7 +72,7 @@ impl Stage for Preprocess {
         std::iter::once(self.data.input("data")).chain(like).collect()
     }
 
-    fn output(&self, inputs: &[Vec<String>]) -> String {
+    fn output(&self, inputs: &[Vec<&str>]) -> String {
         let taken = inputs.first().and_then(|kinds| Sort::of_kind(kinds.first()?));
         taken.map_or_else(String::new, |sort| {
             let split = self.split.or(sort.split);

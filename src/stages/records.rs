@@ -216,7 +216,7 @@ impl<'a> Review<'a> {
 
 /// Returns whether a record is known to have a value.
 fn gives(made: &Producer, name: &str) -> bool {
-    made.values.iter().flatten().any(|has| has == name)
+    made.values.iter().flat_map(|values| values.iter()).any(|has| has == name)
 }
 
 fn labels_of(made: &Producer) -> String {
@@ -235,9 +235,9 @@ pub(super) mod tests {
     /// Returns a stage behind a record.
     pub(in crate::stages) fn made(labels: &[(&str, &str)], values: Option<&[&str]>) -> Producer {
         let owned = |(axis, label): &(&str, &str)| ((*axis).to_owned(), (*label).to_owned());
-        let (kind, values) = ("record".to_owned(), values.map(names));
-        let labels = labels.iter().map(owned).collect();
-        Producer { labels, kind, values, row_length: None }
+        let labels = labels.iter().map(owned).collect::<BTreeMap<_, _>>().into();
+        let values = values.map(|values| names(values).into());
+        Producer { labels, kind: "record".into(), values, row_length: None }
     }
 
     /// Two models with two seeds each.

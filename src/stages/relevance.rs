@@ -88,7 +88,7 @@ impl Stage for Relevance {
         vec![self.model.input("model"), self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "record".to_owned()
     }
 

@@ -55,7 +55,7 @@ impl Stage for Runtime {
         [self.model.input("model")].into_iter().chain(also).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "record".to_owned()
     }
 

@@ -108,7 +108,7 @@ impl Stage for Score {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "record".to_owned()
     }
 

@@ -87,7 +87,7 @@ impl Stage for Table {
         families.map(|(at, family)| family.input(&format!("records[{at}]"))).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "table".to_owned()
     }
 
@@ -163,7 +163,7 @@ impl Table {
             let labels = without(&made.labels, place)?;
             let named = |field: &String| ValueSpec::name_at(field, place);
             let values = made.values.as_ref().map(|known| known.iter().map(named).collect());
-            Some(Producer { labels, values, ..made.clone() })
+            Some(Producer { labels: labels.into(), values, ..made.clone() })
         };
         let family = |family: &Vec<Producer>| -> Vec<Producer> {
             family.iter().flat_map(|made| places.iter().filter_map(|at| view(made, at))).collect()

@@ -94,7 +94,7 @@ impl Stage for Train {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "model".to_owned()
     }
 

@@ -104,7 +104,7 @@ impl Stage for TrainClassifier {
         [self.data.input("data")].into_iter().chain(test).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "classifier".to_owned()
     }
 

@@ -45,7 +45,6 @@ pub use index::{History, PastRun, Reading, is_network};
 pub use lock::Patience;
 pub use lookup::{Finder, Lookup, Seen};
 pub use objects::Check;
-pub use stat::FileStamp;
 pub use trajectory::Trajectory;
 
 use super::artifact::{ArtifactReader, StoredArtifact};
@@ -270,16 +269,7 @@ impl Cache {
 
     /// Returns the digest of an outside file, from memory if it is surely unchanged.
     pub fn digest_of_file(&self, path: &Path) -> Result<ContentDigest, CacheError> {
-        self.digest_of_stamped(path, &FileStamp::of(path)?)
-    }
-
-    /// Returns the digest of an outside file that has been asked about just now.
-    pub fn digest_of_stamped(
-        &self,
-        path: &Path,
-        stamp: &FileStamp,
-    ) -> Result<ContentDigest, CacheError> {
-        stat::digest(&self.index, path, stamp)
+        stat::digest(&self.index, path)
     }
 
     /// Returns the number of entries and the bytes of all objects.

@@ -20,7 +20,7 @@ const GRANULARITY: i64 = 2;
 
 /// What the system says about a file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileStamp {
+pub(super) struct FileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -30,7 +30,7 @@ pub struct FileStamp {
 
 impl FileStamp {
     /// Asks about a file, or about everything in a folder.
-    pub fn of(path: &Path) -> Result<Self, CacheError> {
+    fn of(path: &Path) -> Result<Self, CacheError> {
         let about = fs::metadata(path).map_err(CacheError::at(path))?;
         if about.is_dir() {
             Self::of_folder(path).map_err(CacheError::at(path))
@@ -89,20 +89,17 @@ impl FileStamp {
     }
 }
 
-pub(super) fn digest(
-    index: &Index,
-    path: &Path,
-    stamp: &FileStamp,
-) -> Result<ContentDigest, CacheError> {
+pub(super) fn digest(index: &Index, path: &Path) -> Result<ContentDigest, CacheError> {
+    let stamp = FileStamp::of(path)?;
     if let Some((known, digest)) = index.known_file(path)?
-        && known == *stamp
+        && known == stamp
     {
         return Ok(digest);
     }
     let now = clock::now();
     let digest = ContentDigest::of_path(path).map_err(CacheError::at(path))?;
     if stamp.at_rest(now) {
-        index.remember_file(path, stamp, &digest)?;
+        index.remember_file(path, &stamp, &digest)?;
     }
     Ok(digest)
 }

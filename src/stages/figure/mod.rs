@@ -119,7 +119,7 @@ impl Stage for Figure {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<String>]) -> String {
+    fn output(&self, _inputs: &[Vec<&str>]) -> String {
         "figure".to_owned()
     }
 
