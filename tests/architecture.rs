@@ -133,7 +133,7 @@ fn settings_of_every_kind_have_pinned_keys() {
     let plan = Plan::<AnyStage>::load(&source, &Presence::Seen).unwrap();
     let mut keys = BTreeMap::new();
     for stage in plan.stages() {
-        let record = assess::bare_record(&stage.stage);
+        let record = assess::bare_record(&*stage.stage);
         keys.entry(record.kind.clone()).or_insert_with(|| record.key().short());
     }
     let pinned = [

@@ -141,7 +141,7 @@ pub(super) fn tables(session: &Session) -> Result<Found, Failure> {
     let standings = session.standings()?;
     let mut found = Found { tables: Vec::new(), missing: 0 };
     for (planned, standing) in session.plan.stages().iter().zip(&standings) {
-        let AnyStage::Table(declared) = &planned.stage else {
+        let AnyStage::Table(declared) = &*planned.stage else {
             continue;
         };
         if let Standing::Cached(result) = standing {

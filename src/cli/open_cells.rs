@@ -35,7 +35,7 @@ impl OpenCells<'_> {
         else {
             return Vec::new();
         };
-        let AnyStage::Table(declared) = &planned.stage else {
+        let AnyStage::Table(declared) = &*planned.stage else {
             return Vec::new();
         };
         let stage = |member: StageIndex| &self.plan.stages()[member];
@@ -102,7 +102,7 @@ pub(super) fn refill<'a>(
     open: impl Iterator<Item = &'a Judged>,
 ) -> Result<(), Failure> {
     let stages = session.plan.stages();
-    let planned = session.plan.find(name).map(|stage| &stages[stage].stage);
+    let planned = session.plan.find(name).map(|stage| &*stages[stage].stage);
     let Some(AnyStage::Table(declared)) = planned else {
         return Ok(());
     };

@@ -125,7 +125,7 @@ impl<'a> Looks<'a> {
         let open: BTreeSet<&str> = inconclusive(&self.judged).map(|cell| &*cell.table).collect();
         let mut stuck = Vec::new();
         for planned in session.plan.stages().iter().filter(|stage| open.contains(&*stage.name)) {
-            let AnyStage::Table(declared) = &planned.stage else {
+            let AnyStage::Table(declared) = &*planned.stage else {
                 continue;
             };
             let can_grow = |axis: &&String| self.axes.labels(axis).is_some();

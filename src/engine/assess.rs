@@ -114,7 +114,7 @@ enum Look {
 impl Look {
     /// Returns the stage if it has no result though its inputs are there.
     fn lacks<'a, S>(&self, planned: &'a PlannedStage<S>) -> Option<&'a S> {
-        matches!(self, Self::Missing(_)).then_some(&planned.stage)
+        matches!(self, Self::Missing(_)).then_some(&*planned.stage)
     }
 }
 
@@ -165,7 +165,7 @@ pub fn assess<S: StageSet>(
             None => {
                 let content = |member: StageIndex| standings[member].content();
                 let digest = |path: &Path| cache.digest_of_file(path);
-                complete(bare_record(&planned.stage), planned, plan, backend, content, digest)?
+                complete(bare_record(&*planned.stage), planned, plan, backend, content, digest)?
             }
         };
         let why = if let Some(damage) = damage {
@@ -190,6 +190,7 @@ fn look_and_see<S: StageSet>(
     let (finder, waiting) = (cache.finder(), Mutex::new(receiver));
     // Whoever is free takes the next one.
     let see = || {
+        let mut finder = finder.clone();
         let next = || waiting.lock().ok()?.recv().ok();
         let seen = std::iter::from_fn(next).map(|(stage, found)| (stage, finder.see(&found)));
         seen.collect::<Vec<_>>()
@@ -222,7 +223,7 @@ fn look<S: StageSet>(
     for path in paths {
         outside.insert(path.as_path(), cache.digest_of_file(path)?);
     }
-    let encoded = parallel::map(plan.stages(), |planned| Encoded::of(&settings(&planned.stage)));
+    let encoded = parallel::map(plan.stages(), |planned| Encoded::of(&settings(&*planned.stage)));
     let digest = |path: &Path| match outside.get(path) {
         Some(digest) => Ok(*digest),
         None => cache.digest_of_file(path),

@@ -96,7 +96,7 @@ fn failures_follow_the_policy() {
 fn a_job_of_another_version_is_refused() {
     let lab = ToyLab::stages(CHAIN);
     let plan = lab.plan();
-    let record = KeyRecord { version: 2, ..assess::bare_record(&plan.stages()[0].stage) };
+    let record = KeyRecord { version: 2, ..assess::bare_record(&*plan.stages()[0].stage) };
     let job = Job {
         key: record.key(),
         record,

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::fs::{self, DirEntry, File, Metadata};
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -68,13 +69,30 @@ impl<T> Digest<T> {
     }
 }
 
+/// The first bytes of a hash are as good a hash as any.
+impl<T> Hash for Digest<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bytes[..8].hash(state);
+    }
+}
+
 impl ContentDigest {
     /// Hashes bytes in memory.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self::of_hash(blake3::hash(bytes))
     }
 
-    /// Hashes a file in constant memory.
+    /// Hashes a file that nobody writes any more, on all cores where it is large.
+    pub fn of_settled_file(path: &Path) -> io::Result<Self> {
+        const LARGE: u64 = 4 << 20;
+        if fs::metadata(path)?.len() < LARGE {
+            return Self::of_file(path);
+        }
+        // Mapped: a file that became shorter meanwhile would end the process.
+        Ok(Self::of_hash(blake3::Hasher::new().update_mmap_rayon(path)?.finalize()))
+    }
+
+    /// Hashes a file that may change meanwhile, in constant memory.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut hasher = blake3::Hasher::new();
@@ -94,11 +112,12 @@ impl ContentDigest {
             return Self::of_file(path);
         }
         let files = files_in(path)?;
+        let digests = parallel::map(&files, |(_, file)| Self::of_file(file));
         let mut encoder = Encoder::default();
         encoder.count(files.len());
-        for (name, file) in files {
-            encoder.text(&name);
-            encoder.text(&Self::of_file(&file)?.to_string());
+        for ((name, _), digest) in files.iter().zip(digests) {
+            encoder.text(name);
+            encoder.text(&digest?.hex());
         }
         Ok(Self::of_hash(encoder.finish("pcae-run folder v1")))
     }
@@ -120,7 +139,8 @@ pub(super) fn listing(folder: &Path) -> io::Result<Vec<(String, PathBuf, Metadat
             let message = format!("{} is nested too deep, or links to itself", folder.display());
             return Err(io::Error::other(message));
         }
-        let items = fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
+        let mut items = fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
+        items.sort_by_cached_key(DirEntry::file_name);
         for item in parallel::map(&items, ask) {
             let Some((name, path, about)) = item? else {
                 continue;
@@ -221,6 +241,12 @@ mod tests {
         let bytes = vec![7_u8; 200_000];
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(ContentDigest::of_file(&path).unwrap(), ContentDigest::of_bytes(&bytes));
+        for size in [0, 5, 10_000_000] {
+            let bytes: Vec<u8> = (0..size).map(|at: u32| (at % 251) as u8).collect();
+            std::fs::write(&path, &bytes).unwrap();
+            let settled = ContentDigest::of_settled_file(&path).unwrap();
+            assert_eq!(settled, ContentDigest::of_bytes(&bytes));
+        }
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub struct PlannedStage<S> {
     pub template: String,
     /// The axis labels it stands for.
     pub labels: Labels,
-    /// The typed stage.
-    pub stage: S,
+    /// The typed stage, which is much larger than all else.
+    pub stage: Box<S>,
     /// Its RON text, with everything put in.
     pub text: String,
     /// Its inputs.

@@ -172,7 +172,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let content =
             |member| self.report.results.get(&member).map(|result| result.artifact.digest);
         let record = assess::complete(
-            assess::bare_record(&planned.stage),
+            assess::bare_record(&*planned.stage),
             planned,
             self.plan,
             &self.manner.backend,

@@ -28,8 +28,8 @@ pub struct ConcreteStage<S> {
     pub labels: Labels,
     /// Label positions by axis, last axis first: the order in which stages run.
     pub rank: Vec<usize>,
-    /// The typed stage.
-    pub stage: S,
+    /// The typed stage, which is much larger than all else.
+    pub stage: Box<S>,
     /// Its text and where that came from.
     pub text: Expanded,
 }
@@ -70,7 +70,7 @@ pub fn expand<S: StageSet>(
     let expand = |(named, template, bindings): &(&Named, Arc<Template>, Bindings)| {
         let text = templates.fill(template, bindings).map_err(Failed::ToFill)?;
         match dialect().from_str::<S>(&text.text) {
-            Ok(stage) => Ok(concrete(spec, named, bindings, text, stage)),
+            Ok(stage) => Ok(concrete(spec, named, bindings, text, Box::new(stage))),
             Err(_) => Err(Failed::ToParse(text)),
         }
     };
@@ -157,7 +157,7 @@ fn concrete<S>(
     named: &Named,
     bindings: &Bindings,
     text: Expanded,
-    stage: S,
+    stage: Box<S>,
 ) -> ConcreteStage<S> {
     let mut name = named.name.clone();
     let mut labels = Labels::new();

@@ -177,7 +177,7 @@ fn one_stage_of_a_trajectory_runs_at_a_time_the_shortest_first() {
 fn job(lab: &ToyLab, stage: &str) -> Job {
     let plan = lab.plan();
     let planned = &plan.stages()[plan.find(stage).unwrap()];
-    let record = assess::bare_record(&planned.stage);
+    let record = assess::bare_record(&*planned.stage);
     Job {
         key: record.key(),
         record,

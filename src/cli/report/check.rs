@@ -95,7 +95,7 @@ fn present_record(
     manifest: &Manifest,
 ) -> Result<KeyRecord, Failure> {
     let stage = planned.stage.as_stage();
-    let mut record = assess::bare_record(&planned.stage);
+    let mut record = assess::bare_record(&*planned.stage);
     for input in &planned.inputs {
         let members: Vec<_> = input
             .members

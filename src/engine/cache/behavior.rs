@@ -76,7 +76,7 @@ fn files_that_were_found_right_are_read_again_once_they_change() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), Check::Small).unwrap();
     (0..2).for_each(|number| put(&cache, number));
-    let see = |number| {
+    let see = |number: u8| {
         let found = cache.find(&record(number).key()).unwrap().unwrap();
         cache.finder().see(&found).unwrap()
     };

@@ -1,12 +1,14 @@
 //! From a key to a result that is known to be sound.
 
+use std::collections::HashMap;
+
 use super::entry::{Entry, Found, StoredResult};
 use super::index::Reading;
 use super::objects::{Check, Objects};
 use super::stat::FileStamp;
 use super::{Cache, CacheError};
 use crate::engine::clock;
-use crate::engine::digest::StageKey;
+use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::parallel;
 
 /// What a lookup found.
@@ -32,13 +34,24 @@ pub struct Seen {
 #[derive(Clone, Debug)]
 pub struct Finder {
     objects: Objects,
+    /// Some files belong to hundreds of results.
+    known: HashMap<ContentDigest, FileStamp>,
 }
 
 impl Finder {
     /// Looks for the files of a result without reading them; the error says what is wrong.
-    pub fn see(&self, found: &Found) -> Result<Seen, String> {
+    pub fn see(&mut self, found: &Found) -> Result<Seen, String> {
         let result = found.result().ok_or("its manifest can't be read")?;
-        let stamps = self.objects.stamps(&result.artifact)?;
+        let mut stamps = Vec::with_capacity(result.artifact.files.len());
+        for file in &result.artifact.files {
+            let known = self.known.get(&file.digest).filter(|stamp| stamp.is_of(file.bytes));
+            let stamp = match known {
+                Some(stamp) => *stamp,
+                None => self.objects.stamp(file)?,
+            };
+            self.known.insert(file.digest, stamp);
+            stamps.push(stamp);
+        }
         Ok(Seen { result, stamps })
     }
 }
@@ -86,7 +99,7 @@ impl Cache {
 
     /// Returns what looks for the files of results.
     pub fn finder(&self) -> Finder {
-        Finder { objects: self.objects.clone() }
+        Finder { objects: self.objects.clone(), known: HashMap::new() }
     }
 
     /// Reads the files of results and returns what is wrong with which. If exactly these files have

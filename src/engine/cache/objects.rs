@@ -37,19 +37,16 @@ impl Objects {
         self.root.join(&name[..2]).join(&name[2..])
     }
 
-    /// Asks about an artifact's files without reading them; the error says what is wrong with which.
-    pub(super) fn stamps(&self, artifact: &StoredArtifact) -> Result<Vec<FileStamp>, String> {
-        let stamp = |file: &StoredFile| {
-            let path = self.path(&file.digest);
-            match fs::metadata(&path) {
-                Err(_) => Err(damage(file, &path, "is missing")),
-                Ok(about) if about.len() != file.bytes => {
-                    Err(damage(file, &path, "has the wrong size"))
-                }
-                Ok(about) => Ok(FileStamp::of_file(&about)),
+    /// Asks about a file without reading it; the error says what is wrong.
+    pub(super) fn stamp(&self, file: &StoredFile) -> Result<FileStamp, String> {
+        let path = self.path(&file.digest);
+        match fs::metadata(&path) {
+            Err(_) => Err(damage(file, &path, "is missing")),
+            Ok(about) if about.len() != file.bytes => {
+                Err(damage(file, &path, "has the wrong size"))
             }
-        };
-        artifact.files.iter().map(stamp).collect()
+            Ok(about) => Ok(FileStamp::of_file(&about)),
+        }
     }
 
     /// Checks an artifact's files; the error says what is wrong with which.
@@ -61,7 +58,11 @@ impl Objects {
                 read_expected(&path, file.bytes)
                     .map(|content| (content.len() as u64, Some(ContentDigest::of_bytes(&content))))
             } else if check == Check::Everything {
-                fs::metadata(&path).map(|about| (about.len(), ContentDigest::of_file(&path).ok()))
+                fs::metadata(&path).map(|about| {
+                    let whole = about.len() == file.bytes;
+                    let digest = whole.then(|| ContentDigest::of_settled_file(&path).ok());
+                    (about.len(), digest.flatten())
+                })
             } else {
                 // As if it had been hashed.
                 fs::metadata(&path).map(|about| (about.len(), Some(file.digest)))

@@ -19,7 +19,7 @@ use crate::engine::digest::{ContentDigest, listing};
 const GRANULARITY: i64 = 2;
 
 /// What the system says about a file without reading it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileStamp {
     device: u64,
     inode: u64,
@@ -69,6 +69,11 @@ impl FileStamp {
         // SQLite's numbers are signed.
         sum.inode = u64::from_le_bytes(*first) >> 1;
         Ok(sum)
+    }
+
+    /// Returns whether it is of a file of this size.
+    pub(super) fn is_of(&self, bytes: u64) -> bool {
+        self.bytes == bytes
     }
 
     /// Adds all that it says, in a fixed number of bytes.
