@@ -3,9 +3,8 @@
 //! `plan`, `why`, `status` and the run itself all ask here, so that they can't disagree.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Mutex, mpsc};
-use std::thread;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use super::cache::{Cache, CacheError, Found, Seen, StoredResult};
 use super::digest::{ContentDigest, StageKey};
@@ -118,6 +117,9 @@ impl Look {
     }
 }
 
+/// Digests by path.
+type Outside<'a> = BTreeMap<&'a Path, ContentDigest>;
+
 /// What a look at the files of a result came to; the error says what is wrong.
 type Sighting = Result<Seen, String>;
 
@@ -127,7 +129,12 @@ pub fn assess<S: StageSet>(
     cache: &Cache,
     backend: &str,
 ) -> Result<(Vec<Standing>, Vec<String>), CacheError> {
-    let (looks, sightings) = look_and_see(plan, cache, backend)?;
+    let outside = outside(plan, cache)?;
+    let encoded = parallel::map(plan.stages(), |planned| Encoded::of(&settings(&*planned.stage)));
+    let bare = plan.stages().iter().zip(encoded);
+    let bare =
+        bare.map(|(planned, settings)| KeyRecord::new(planned.stage.as_stage().kind(), settings));
+    let (looks, sightings) = look_and_see(plan, cache, backend, &outside, bare)?;
     let seen: Vec<_> = sightings.iter().flatten().flatten().collect();
     let damaged: BTreeMap<StageKey, String> = cache.check_all(&seen)?.into_iter().collect();
     let missing =
@@ -164,7 +171,7 @@ pub fn assess<S: StageSet>(
             Some(record) => record,
             None => {
                 let content = |member: StageIndex| standings[member].content();
-                let digest = |path: &Path| cache.digest_of_file(path);
+                let digest = |path: &Path| Ok(outside[path]);
                 complete(bare_record(&*planned.stage), planned, plan, backend, content, digest)?
             }
         };
@@ -179,59 +186,54 @@ pub fn assess<S: StageSet>(
     Ok((standings, notes))
 }
 
+/// Returns the digests of all outside files; several stages may read the same ones.
+fn outside<'a, S>(plan: &'a Plan<S>, cache: &Cache) -> Result<Outside<'a>, CacheError> {
+    let paths: BTreeSet<&PathBuf> =
+        plan.stages().iter().flat_map(|planned| planned.files.values()).collect();
+    paths.into_iter().map(|path| Ok((path.as_path(), cache.digest_of_file(path)?))).collect()
+}
+
 /// Looks up every stage whose inputs are there, while other threads look for the files of those that
-/// were found.
+/// were found. `bare` has the record of every stage as far as it decides that itself.
 fn look_and_see<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
+    outside: &Outside<'_>,
+    bare: impl Iterator<Item = KeyRecord<Encoded>>,
 ) -> Result<(Vec<Look>, Vec<Option<Sighting>>), CacheError> {
     let (sender, receiver) = mpsc::channel::<(StageIndex, Found)>();
     let (finder, waiting) = (cache.finder(), Mutex::new(receiver));
+    let sightings = Mutex::new(plan.stages().iter().map(|_| None).collect::<Vec<_>>());
     // Whoever is free takes the next one.
     let see = || {
         let mut finder = finder.clone();
         let next = || waiting.lock().ok()?.recv().ok();
         let seen = std::iter::from_fn(next).map(|(stage, found)| (stage, finder.see(&found)));
-        seen.collect::<Vec<_>>()
-    };
-    thread::scope(|scope| {
-        let others = parallel::threads_for(plan.stages().len()).max(2) - 1;
-        let others: Vec<_> = (0..others).map(|_| scope.spawn(see)).collect();
-        let looks = look(plan, cache, backend, &sender);
-        drop(sender);
-        let own = see();
-        let others: Vec<_> = others.into_iter().flat_map(parallel::joined).collect();
-        let mut sightings: Vec<_> = plan.stages().iter().map(|_| None).collect();
-        for (stage, sighting) in own.into_iter().chain(others) {
+        let seen: Vec<_> = seen.collect();
+        let mut sightings = sightings.lock().unwrap_or_else(PoisonError::into_inner);
+        for (stage, sighting) in seen {
             sightings[stage] = Some(sighting);
         }
-        Ok((looks?, sightings))
-    })
+    };
+    let look = || look(plan, cache, backend, outside, bare, sender);
+    let looks = parallel::with_help(plan.stages().len(), look, see)?;
+    Ok((looks, sightings.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
+/// Looks up every stage whose inputs are there, and sends what it finds.
 fn look<S: StageSet>(
     plan: &Plan<S>,
     cache: &Cache,
     backend: &str,
-    found_ones: &mpsc::Sender<(StageIndex, Found)>,
+    outside: &Outside<'_>,
+    bare: impl Iterator<Item = KeyRecord<Encoded>>,
+    found_ones: mpsc::Sender<(StageIndex, Found)>,
 ) -> Result<Vec<Look>, CacheError> {
-    // Several stages may read the same folder.
-    let paths: BTreeSet<_> =
-        plan.stages().iter().flat_map(|planned| planned.files.values()).collect();
-    let mut outside = BTreeMap::new();
-    for path in paths {
-        outside.insert(path.as_path(), cache.digest_of_file(path)?);
-    }
-    let encoded = parallel::map(plan.stages(), |planned| Encoded::of(&settings(&*planned.stage)));
-    let digest = |path: &Path| match outside.get(path) {
-        Some(digest) => Ok(*digest),
-        None => cache.digest_of_file(path),
-    };
     let reading = cache.reading()?;
     let mut looks: Vec<Look> = Vec::with_capacity(plan.stages().len());
     let mut not_indexed = Vec::new();
-    for (planned, settings) in plan.stages().iter().zip(encoded) {
+    for (planned, bare) in plan.stages().iter().zip(bare) {
         let content = |member: StageIndex| match looks[member] {
             Look::Found(content) => Some(content),
             Look::Missing(_) | Look::Waiting => None,
@@ -240,7 +242,7 @@ fn look<S: StageSet>(
             looks.push(Look::Waiting);
             continue;
         }
-        let bare = KeyRecord::new(planned.stage.as_stage().kind(), settings);
+        let digest = |path: &Path| Ok(outside[path]);
         let record = complete(bare, planned, plan, backend, content, digest)?;
         looks.push(match cache.find(&record.key())? {
             Some(found) => {
@@ -255,6 +257,8 @@ fn look<S: StageSet>(
             None => Look::Missing(record),
         });
     }
+    // From here on they are not waited for.
+    drop(found_ones);
     drop(reading);
     for key in not_indexed {
         cache.find(&key)?;

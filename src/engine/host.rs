@@ -1,6 +1,11 @@
 //! What the machine is, as far as it tells: for the records of runs, never for keys.
 
+use std::sync::LazyLock;
 use std::{fs, thread};
+
+/// Asked once: to answer, files of the system are read.
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
 
 /// Returns what the system calls the processor; empty if it doesn't tell.
 pub(super) fn processor() -> String {
@@ -14,7 +19,7 @@ pub fn name() -> String {
 
 /// Returns how many processor cores this process may use.
 pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
+    *CORES
 }
 
 /// Returns the environment that a process computes in with so many threads.

@@ -18,7 +18,7 @@ use super::assess;
 use super::cache::{Cache, CacheError, Claim, Claimed, Patience, Reuse, RunRecord, StoredResult};
 use super::clock;
 use super::context::{Member, RunContext, StageError};
-use super::digest::{ContentDigest, StageKey};
+use super::digest::StageKey;
 use super::events::Progress;
 use super::failpoint;
 use super::host;
@@ -209,7 +209,7 @@ impl Job {
         claim: Claim<'_>,
         conditions: Conditions,
     ) -> Ending {
-        if let Some(file) = self.changed_file() {
+        if let Some(file) = self.changed_file(cache) {
             return Ending::failed(format!("`{file}` changed before the stage began: run again"));
         }
         let threads = conditions.threads;
@@ -220,7 +220,7 @@ impl Job {
             .and_then(|()| stage.as_stage().run(&mut context))
             .and_then(|()| point("stage.run.after"));
         let matters = result.is_ok() || claim.shares_state();
-        let changed = if matters { self.changed_file() } else { None };
+        let changed = if matters { self.changed_file(cache) } else { None };
         // State that came from other bytes than the key says is none to go on from.
         if changed.is_some()
             && let Err(error) = claim.clear_trajectory()
@@ -307,9 +307,9 @@ impl Job {
     }
 
     /// Returns an outside file whose bytes are not the ones in the key.
-    fn changed_file(&self) -> Option<String> {
+    fn changed_file(&self, cache: &Cache) -> Option<String> {
         self.files.iter().find_map(|(name, path)| {
-            let digest = ContentDigest::of_path(path).ok();
+            let digest = cache.digest_of_file(path).ok();
             (digest.as_ref() != self.record.files.get(name)).then(|| path.display().to_string())
         })
     }

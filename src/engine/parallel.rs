@@ -1,62 +1,62 @@
 //! The same small work for many items, on all cores.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::LazyLock;
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::host;
 
 /// Items that are worth a thread of their own.
 const SHARE: usize = 64;
 
-/// Items that a thread takes at once: some are much more work than others.
-const HANDFUL: usize = 16;
+/// Items that a thread takes at least at once: to take one costs something, too.
+const HANDFUL: usize = 8;
 
-/// Returns how many threads so many items are worth.
-pub(super) fn threads_for(items: usize) -> usize {
-    host::cores().min(items / SHARE).max(1)
+/// Threads that are worth their start: the work is over in milliseconds.
+const MOST_THREADS: usize = 8;
+
+/// Started when first needed; without it everything is done on the thread that asks.
+static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+    ThreadPoolBuilder::new().num_threads(host::cores().min(MOST_THREADS)).build().ok()
+});
+
+/// Returns the pool if so many items are worth it.
+fn pool_for(items: usize) -> Option<&'static ThreadPool> {
+    if items < 2 * SHARE || host::cores() == 1 { None } else { POOL.as_ref() }
 }
 
 /// Maps items, in their order.
 pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = threads_for(items.len());
-    if threads == 1 {
-        return items.iter().map(work).collect();
+    match pool_for(items.len()) {
+        Some(pool) => pool.install(|| items.par_iter().with_min_len(HANDFUL).map(&work).collect()),
+        None => items.iter().map(work).collect(),
     }
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        items.chunks(HANDFUL).nth(at).map(|taken| (at, taken))
-    };
-    let share = || {
-        let mut done = Vec::new();
-        while let Some((at, taken)) = take() {
-            done.push((at, taken.iter().map(&work).collect::<Vec<R>>()));
-        }
-        done
-    };
-    let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
-        let mut done = share();
-        done.extend(others.into_iter().flat_map(joined));
-        done
-    });
-    done.sort_unstable_by_key(|(at, _)| *at);
-    let mut all = Vec::with_capacity(items.len());
-    all.extend(done.into_iter().flat_map(|(_, done)| done));
-    all
 }
 
-/// Waits for a thread; its panic goes on here.
-pub(super) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    match thread.join() {
-        Ok(result) => result,
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+/// Works on this thread while others help with what it hands out, `items` of it; then helps, too.
+pub(super) fn with_help<R>(items: usize, own: impl FnOnce() -> R, help: impl Fn() + Sync) -> R {
+    let Some(pool) = pool_for(items) else {
+        let done = own();
+        help();
+        return done;
+    };
+    pool.in_place_scope(|scope| {
+        for _ in 1..pool.current_num_threads().min(items / SHARE) {
+            scope.spawn(|_| help());
+        }
+        let done = own();
+        help();
+        done
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::map;
+    use std::sync::Mutex;
+    use std::sync::mpsc;
+
+    use super::{map, with_help};
 
     #[test]
     fn results_stand_in_the_order_of_their_items() {
@@ -64,6 +64,23 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             let doubled: Vec<usize> = items.iter().map(|item| 2 * item).collect();
             assert_eq!(map(&items, |item| 2 * item), doubled);
+        }
+    }
+
+    #[test]
+    fn everything_that_is_handed_out_is_done() {
+        for count in [0, 1, 1000] {
+            let (sender, receiver) = mpsc::channel();
+            let (waiting, done) = (Mutex::new(receiver), Mutex::new(Vec::new()));
+            let own = move || (0..count).for_each(|item: usize| sender.send(item).unwrap());
+            with_help(count, own, || {
+                while let Ok(item) = waiting.lock().unwrap().recv() {
+                    done.lock().unwrap().push(item);
+                }
+            });
+            let mut done = done.into_inner().unwrap();
+            done.sort_unstable();
+            assert!(done.into_iter().eq(0..count));
         }
     }
 }
