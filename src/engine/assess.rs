@@ -157,23 +157,22 @@ pub fn assess<S: StageSet>(
             continue;
         }
         let damage = match sighting {
-            Some(Ok(seen)) => match damaged.get(&seen.result.key) {
-                Some(damage) => Some(damage.clone()),
-                None => {
+            Some(Ok(seen)) => {
+                let Some(damage) = damaged.get(&seen.result.key) else {
                     standings.push(Standing::Cached(seen.result));
                     continue;
-                }
-            },
+                };
+                Some(damage.clone())
+            }
             Some(Err(damage)) => Some(damage),
             None => None,
         };
-        let record = match record {
-            Some(record) => record,
-            None => {
-                let content = |member: StageIndex| standings[member].content();
-                let digest = |path: &Path| Ok(outside[path]);
-                complete(bare_record(&*planned.stage), planned, plan, backend, content, digest)?
-            }
+        let record = if let Some(record) = record {
+            record
+        } else {
+            let content = |member: StageIndex| standings[member].content();
+            let digest = |path: &Path| Ok(outside[path]);
+            complete(bare_record(&*planned.stage), planned, plan, backend, content, digest)?
         };
         let why = if let Some(damage) = damage {
             notes.push(damaged_note(&planned.name, &damage));

@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::fs::{self, DirEntry, File, Metadata};
-use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -66,13 +65,6 @@ impl<T> Digest<T> {
     /// Returns the first eight hexadecimal digits, for people.
     pub fn short(&self) -> String {
         self.hex()[..8].to_owned()
-    }
-}
-
-/// The first bytes of a hash are as good a hash as any.
-impl<T> Hash for Digest<T> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.bytes[..8].hash(state);
     }
 }
 

@@ -27,6 +27,7 @@ mod lineup;
 pub mod outside;
 mod parallel;
 pub mod parse_error;
+mod place;
 pub mod plan;
 mod resolve;
 pub mod run;

@@ -1,18 +1,18 @@
 //! Follows references and checks that everything fits: the way from parsed stages to a plan.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::diagnostic::Diagnostic;
-use super::lexer;
 use super::parallel;
+use super::place::{field_value, reference_place, text_place};
 use super::plan::{Plan, PlannedStage, ResolvedInput, StageIndex};
 use super::source::{Source, Span};
 use super::spec::{Spec, fits};
 use super::stage::{Input, Producer, Reference, StageSet};
 use super::sweep::ConcreteStage;
-use super::template::{Expanded, unknown_axis};
+use super::template::unknown_axis;
 
 /// An input with the stages that its reference leads to.
 struct Followed {
@@ -21,7 +21,7 @@ struct Followed {
 }
 
 /// Stages by name.
-type Names<'a> = HashMap<&'a str, StageIndex>;
+type Names<'a> = BTreeMap<&'a str, StageIndex>;
 
 pub(super) struct Resolver<'a> {
     source: &'a Source,
@@ -67,7 +67,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn names<'s, S>(&mut self, stages: &'s [ConcreteStage<S>]) -> Names<'s> {
-        let mut names = Names::with_capacity(stages.len());
+        let mut names = Names::new();
         for (index, stage) in stages.iter().enumerate() {
             if let Some(first) = names.insert(&stage.name, index) {
                 let message = format!("two stages are named `{}`", stage.name);
@@ -164,8 +164,7 @@ impl<'a> Resolver<'a> {
         {
             return unknown_axis(self.spec, axis, at);
         }
-        let mut valid: Vec<_> = names.keys().copied().collect();
-        valid.sort_unstable();
+        let valid: Vec<_> = names.keys().copied().collect();
         Diagnostic::new(at, format!("no stage is named `{name}`")).suggest(name, &valid)
     }
 
@@ -350,7 +349,9 @@ impl<'a> Resolver<'a> {
                 continue;
             };
             let resolved = |Followed { input, mut members }: Followed| {
-                members.iter_mut().for_each(|member| *member = position[*member]);
+                for member in &mut members {
+                    *member = position[*member];
+                }
                 ResolvedInput { role: input.role, reference: input.reference, members }
             };
             let inputs = inputs.into_iter().map(resolved).collect();
@@ -387,41 +388,4 @@ impl<'a> Resolver<'a> {
 /// Returns the last part of a path: the name under which a stage sees the file.
 fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
-fn reference_place<S>(stage: &ConcreteStage<S>, input: &Input) -> Span {
-    text_place(stage, &input.role, input.reference.text())
-}
-
-/// Returns where a stage writes a reference: the string that holds it, in the field of its role.
-fn text_place<S>(stage: &ConcreteStage<S>, role: &str, reference: &str) -> Span {
-    let text = &stage.text.text;
-    let tokens = lexer::tokens(text);
-    let field = role.split(['.', '[']).next().unwrap_or(role);
-    let holder = lexer::fields(&tokens)
-        .into_iter()
-        .find(|found| found.depth == 1 && text[found.name.range()] == *field);
-    let within =
-        |span: Span| holder.is_none_or(|f| f.value.start <= span.start && span.end <= f.value.end);
-    tokens
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| !tokens.get(at + 1).is_some_and(|next| next.is(b':')))
-        .map(|(_, token)| token)
-        .find(|token| within(token.span) && token.text(text).trim_matches('"') == reference)
-        .map_or(stage.at, |token| {
-            // The label hole inside the quotes would narrow the place to itself.
-            let whole = stage.text.locate(token.span);
-            let end = stage.text.locate(Span::new(token.span.end - 1, token.span.end)).end;
-            Span::new(whole.start, end.max(whole.end))
-        })
-}
-
-fn field_value(text: &Expanded, name: &str) -> Option<Span> {
-    let tokens = lexer::tokens(&text.text);
-    let fields = lexer::fields(&tokens);
-    let field = fields.iter().find(|field| text.text[field.name.range()] == *name)?;
-    let start = text.locate(field.value);
-    let end = text.locate(Span::new(field.value.end - 1, field.value.end)).end;
-    Some(if end > start.start { Span::new(start.start, end) } else { start })
 }

@@ -3,7 +3,7 @@
 //! Entries can always be rebuilt from the manifests; only the history of failed runs is the
 //! index's own.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,17 +12,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::stat::FileStamp;
+use super::tables;
 use super::{CacheError, Entry, Found};
 use crate::engine::clock;
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::events::Outcome;
 use crate::engine::failpoint;
 
-const FILE: &str = "index.sqlite";
-
-/// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow;
-/// version 2 had no outlines.
-const VERSION: u32 = 3;
+pub(super) const FILE: &str = "index.sqlite";
 
 /// States of files that are remembered as sound.
 const STATES: u32 = 64;
@@ -32,38 +29,6 @@ const MAPPED_BYTES: i64 = 1 << 30;
 
 /// Pages kept in memory where nothing can be mapped, so that none is read twice.
 const CACHED_PAGES: i64 = 16_384;
-
-const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS entry (
-        key TEXT PRIMARY KEY, kind TEXT NOT NULL, pipeline TEXT NOT NULL, stage TEXT NOT NULL,
-        bytes INTEGER NOT NULL, seconds REAL NOT NULL, finished INTEGER NOT NULL,
-        manifest TEXT NOT NULL);
-    CREATE INDEX IF NOT EXISTS entry_by_kind ON entry (kind, finished);
-    CREATE INDEX IF NOT EXISTS entry_by_stage ON entry (pipeline, stage, finished);
-    CREATE TABLE IF NOT EXISTS run (
-        pipeline TEXT NOT NULL, stage TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
-        outcome TEXT NOT NULL, seconds REAL NOT NULL, bytes INTEGER NOT NULL,
-        finished INTEGER NOT NULL);
-    CREATE INDEX IF NOT EXISTS run_by_kind ON run (kind, outcome);
-    CREATE TABLE IF NOT EXISTS pipeline (path TEXT PRIMARY KEY, used INTEGER NOT NULL);
-    CREATE TABLE IF NOT EXISTS file (
-        path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS sound (state TEXT PRIMARY KEY);
-    CREATE TABLE IF NOT EXISTS outline (
-        key TEXT PRIMARY KEY, content TEXT NOT NULL, artifact TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TRIGGER IF NOT EXISTS entry_added AFTER INSERT ON entry
-        BEGIN DELETE FROM outline WHERE key = NEW.key; END;
-    CREATE TRIGGER IF NOT EXISTS entry_removed AFTER DELETE ON entry
-        BEGIN DELETE FROM outline WHERE key = OLD.key; END;
-";
-
-/// Outlines what the manifests tell; triggers see to it that an outline is of the manifest beside
-/// it, also where a program writes that knows of none.
-const OUTLINES: &str = "
-    INSERT INTO outline
-        SELECT key, manifest ->> '$.artifact.digest', manifest -> '$.artifact' FROM entry
-        WHERE json_valid(manifest) AND manifest ->> '$.artifact.digest' IS NOT NULL;
-";
 
 /// How a stage ended, for the history.
 #[derive(Clone, Debug)]
@@ -113,58 +78,16 @@ impl Index {
         connection.busy_timeout(Duration::from_mins(1))?;
         // Otherwise a statement is parsed anew whenever another value is bound in it.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        let index = Self { connection };
         let network = is_network(root);
-        if index.version()? < VERSION {
-            index.set_up(root, network)?;
-        }
+        tables::ensure(&connection, root, network)?;
         let synchronous = if network { "FULL" } else { "NORMAL" };
-        index.connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "synchronous", synchronous)?;
         if network {
-            index.connection.pragma_update(None, "cache_size", CACHED_PAGES)?;
+            connection.pragma_update(None, "cache_size", CACHED_PAGES)?;
         } else {
-            index.connection.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
+            connection.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
         }
-        Ok(index)
-    }
-
-    fn version(&self) -> rusqlite::Result<u32> {
-        self.connection.query_row("PRAGMA user_version", [], |row| row.get(0))
-    }
-
-    /// Makes the tables, once for all processes: SQLite doesn't wait when two of them switch the
-    /// journal at the same time.
-    fn set_up(&self, root: &Path, network: bool) -> Result<(), CacheError> {
-        let path = root.join("claims").join("index.lock");
-        let lock = File::options().create(true).append(true).open(&path);
-        let lock = lock.map_err(CacheError::at(&path))?;
-        lock.lock().map_err(CacheError::at(&path))?;
-        let found = self.version()?;
-        if found == 0 {
-            // A write-ahead log needs shared memory, which network file systems don't give.
-            let journal = if network { "DELETE" } else { "WAL" };
-            self.connection.pragma_update(None, "journal_mode", journal)?;
-        }
-        if found < VERSION {
-            let immediate = TransactionBehavior::Immediate;
-            let transaction = Transaction::new_unchecked(&self.connection, immediate)?;
-            if found == 1 {
-                transaction.execute_batch(
-                    "ALTER TABLE entry RENAME TO earlier;
-                     DROP INDEX entry_by_kind; DROP INDEX entry_by_stage;",
-                )?;
-            }
-            transaction.execute_batch(TABLES)?;
-            if found == 1 {
-                transaction.execute_batch(
-                    "INSERT INTO entry SELECT * FROM earlier; DROP TABLE earlier;",
-                )?;
-            }
-            transaction.execute_batch(OUTLINES)?;
-            transaction.pragma_update(None, "user_version", VERSION)?;
-            transaction.commit()?;
-        }
-        Ok(())
+        Ok(Self { connection })
     }
 
     pub(super) fn delete(root: &Path) -> Result<(), CacheError> {
@@ -432,64 +355,4 @@ pub fn is_network(folder: &Path) -> bool {
     // Magic numbers are 32 bits wide; some systems sign-extend them.
     rustix::fs::statfs(folder)
         .is_ok_and(|found| kinds.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ROW: &str = "INSERT OR REPLACE INTO entry VALUES (?1, 'Toy', 'p', 's', 7, 0.5, 1, ?2)";
-
-    fn manifest(key: &StageKey, content: &str) -> String {
-        let files = serde_json::json!([{"name": "n", "digest": content, "bytes": 7}]);
-        let artifact = serde_json::json!({"kind": "toy", "digest": content, "files": files});
-        serde_json::json!({"key": key, "artifact": artifact}).to_string()
-    }
-
-    /// What earlier programs write has no outline, or would have that of another result.
-    #[test]
-    fn an_outline_is_of_the_manifest_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("claims")).unwrap();
-        let key: StageKey = "ab".repeat(32).parse().unwrap();
-        let (first, second) = ("1".repeat(64), "2".repeat(64));
-        let index = Index::open(folder.path()).unwrap();
-        let write = |content: &str| {
-            let row = [key.to_string(), manifest(&key, content)];
-            index.connection.execute(ROW, row).unwrap();
-        };
-        write(&first);
-        assert!(index.outline(&key).unwrap().is_none());
-        index.connection.pragma_update(None, "user_version", 2).unwrap();
-        let index_again = Index::open(folder.path()).unwrap();
-        let outline = index_again.outline(&key).unwrap().unwrap();
-        assert_eq!(outline.content().to_string(), first);
-        assert_eq!(outline.result().unwrap().artifact.files[0].bytes, 7);
-        write(&second);
-        assert!(index.outline(&key).unwrap().is_none());
-        index.remove(&key).unwrap();
-        assert!(index.outline(&key).unwrap().is_none());
-    }
-
-    #[test]
-    fn an_index_of_the_first_layout_is_taken_over() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("claims")).unwrap();
-        let key: StageKey = "ab".repeat(32).parse().unwrap();
-        let old = Connection::open(folder.path().join(FILE)).unwrap();
-        let tables = TABLES.split("CREATE TABLE IF NOT EXISTS sound").next().unwrap();
-        old.execute_batch(&tables.replacen("TEXT NOT NULL);", "TEXT NOT NULL) WITHOUT ROWID;", 1))
-            .unwrap();
-        let content = "1".repeat(64);
-        old.execute(ROW, [key.to_string(), manifest(&key, &content)]).unwrap();
-        old.pragma_update(None, "user_version", 1).unwrap();
-        drop(old);
-        for _ in 0..2 {
-            let index = Index::open(folder.path()).unwrap();
-            assert_eq!(index.manifest(&key).unwrap().unwrap(), manifest(&key, &content));
-            assert_eq!(index.outline(&key).unwrap().unwrap().content().to_string(), content);
-            assert_eq!(index.size().unwrap(), (1, 7));
-            assert_eq!(index.version().unwrap(), VERSION);
-        }
-    }
 }

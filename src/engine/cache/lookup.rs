@@ -1,6 +1,6 @@
 //! From a key to a result that is known to be sound.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::entry::{Entry, Found, StoredResult};
 use super::index::Reading;
@@ -35,7 +35,7 @@ pub struct Seen {
 pub struct Finder {
     objects: Objects,
     /// Some files belong to hundreds of results.
-    known: HashMap<ContentDigest, FileStamp>,
+    known: BTreeMap<ContentDigest, FileStamp>,
 }
 
 impl Finder {
@@ -99,7 +99,7 @@ impl Cache {
 
     /// Returns what looks for the files of results.
     pub fn finder(&self) -> Finder {
-        Finder { objects: self.objects.clone(), known: HashMap::new() }
+        Finder { objects: self.objects.clone(), known: BTreeMap::new() }
     }
 
     /// Reads the files of results and returns what is wrong with which. If exactly these files have

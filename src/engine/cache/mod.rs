@@ -26,6 +26,7 @@ mod lookup;
 mod objects;
 mod publish;
 mod stat;
+mod tables;
 mod trajectory;
 
 use std::collections::{BTreeMap, BTreeSet};
