@@ -126,7 +126,7 @@ class PcaeRun(Runner):
 
 class Snakemake(Runner):
     name = "snakemake"
-    wanted = 20.0
+    wanted = 50.0
     idle = "Nothing to be done"
 
     def prepare(self, stages: int) -> None:
