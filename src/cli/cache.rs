@@ -65,7 +65,7 @@ pub(super) fn verify(common: &Common) -> Result<(), Failure> {
         terminal::note(&format!("{key}: {damage}"));
     }
     Err(Failure::integrity(format!(
-        "{} of {entries} entries are damaged; the next run makes them again",
+        "{} of {entries} entries are damaged; a run with `--verify` makes them again",
         damaged.len()
     )))
 }

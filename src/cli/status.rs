@@ -18,6 +18,7 @@ pub(super) fn status(
     file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
     let session = Session::open(common, file)?;
+    let _in_use = session.cache.hold().ok();
     let standings = session.standings()?;
     let mut stale = 0;
     for (planned, standing) in session.plan.stages().iter().zip(&standings) {

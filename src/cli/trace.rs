@@ -23,6 +23,7 @@ pub(super) fn trace(
 ) -> Result<(), Failure> {
     let session = Session::open(common, file)?;
     let stage = session.stage(table)?;
+    let _in_use = session.cache.hold().ok();
     let standings = session.standings()?;
     let result = session.result(table, &standings)?;
     if result.artifact.kind != "table" {

@@ -21,6 +21,7 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
     let session = Session::open(common, file)?;
     let index = session.stage(stage)?;
     let planned = &session.plan.stages()[index];
+    let _in_use = session.cache.hold().ok();
     let (state, record) = match session.standings()?.swap_remove(index) {
         Standing::Cached(result) => ("hit", session.cache.entry(&result.key)?.record),
         Standing::Stale { record, .. } => ("miss", *record),

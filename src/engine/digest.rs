@@ -74,13 +74,13 @@ impl ContentDigest {
         Self::of_hash(blake3::hash(bytes))
     }
 
-    /// Hashes a file that nobody writes any more, on all cores where it is large.
-    pub fn of_settled_file(path: &Path) -> io::Result<Self> {
+    /// Hashes a file that this process has just written, on all cores where it is large.
+    pub fn of_own_file(path: &Path) -> io::Result<Self> {
         const LARGE: u64 = 4 << 20;
         if fs::metadata(path)?.len() < LARGE {
             return Self::of_file(path);
         }
-        // Mapped: a file that became shorter meanwhile would end the process.
+        // Mapped: a file that became shorter or unreadable meanwhile would end the process.
         Ok(Self::of_hash(blake3::Hasher::new().update_mmap_rayon(path)?.finalize()))
     }
 
@@ -236,8 +236,8 @@ mod tests {
         for size in [0, 5, 10_000_000] {
             let bytes: Vec<u8> = (0..size).map(|at: u32| (at % 251) as u8).collect();
             std::fs::write(&path, &bytes).unwrap();
-            let settled = ContentDigest::of_settled_file(&path).unwrap();
-            assert_eq!(settled, ContentDigest::of_bytes(&bytes));
+            let digest = ContentDigest::of_own_file(&path).unwrap();
+            assert_eq!(digest, ContentDigest::of_bytes(&bytes));
         }
     }
 

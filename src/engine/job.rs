@@ -15,10 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::{ArtifactWriter, StoredArtifact};
 use super::assess;
-use super::cache::{Cache, CacheError, Claim, Claimed, Patience, Reuse, RunRecord, StoredResult};
+use super::cache::{
+    Cache, CacheError, Claim, Claimed, Patience, Reuse, RunRecord, StoredResult, is_network,
+};
 use super::clock;
 use super::context::{Member, RunContext, StageError};
-use super::digest::StageKey;
+use super::digest::{ContentDigest, StageKey};
 use super::events::Progress;
 use super::failpoint;
 use super::host;
@@ -309,7 +311,12 @@ impl Job {
     /// Returns an outside file whose bytes are not the ones in the key.
     fn changed_file(&self, cache: &Cache) -> Option<String> {
         self.files.iter().find_map(|(name, path)| {
-            let digest = cache.digest_of_file(path).ok();
+            // Across a network, what is said about a file may be out of date.
+            let digest = if is_network(path) {
+                ContentDigest::of_path(path).ok()
+            } else {
+                cache.digest_of_file(path).ok()
+            };
             (digest.as_ref() != self.record.files.get(name)).then(|| path.display().to_string())
         })
     }

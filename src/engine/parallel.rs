@@ -1,4 +1,4 @@
-//! The same small work for many items, on all cores.
+//! The same small work for many items, on several cores.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ const SHARE: usize = 64;
 /// Items that a thread takes at least at once: to take one costs something, too.
 const HANDFUL: usize = 8;
 
-/// Threads that are worth their start: the work is over in milliseconds.
+/// Threads that are worth their start: most of the work is over in milliseconds.
 const MOST_THREADS: usize = 8;
 
 /// Started when first needed; without it everything is done on the thread that asks.

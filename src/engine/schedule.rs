@@ -248,6 +248,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let ready = lineup(ready, &trajectories);
         let side_by_side = (keys.len() + ready.len()).min(self.manner.jobs).max(1);
         for (stage, key) in ready {
+            // The last one may have failed before it began.
+            if self.draining {
+                break;
+            }
             let needs = self.plan.stages()[stage].stage.as_stage().needs();
             let device_is_full = needs == Needs::Device && device >= self.manner.device_jobs;
             // Two stages of one key: the second takes the first one's result.

@@ -7,8 +7,7 @@ program says that there was nothing to do.
 
     python3 tests/bench/idle.py --program PATH --data DIR [--other PATH ..] [--starts 60]
 
-`DIR` is a data folder as README describes it; without it, stages that need it fail and what can be
-done without them is timed. `--other` names further programs to be started by turns on the same
+`DIR` is a data folder as README describes it. `--other` names further programs to be started by turns on the same
 cache, such as an earlier build. Prints median, quartile and least time of each in milliseconds.
 """
 
@@ -52,13 +51,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--other", type=Path, nargs="*", default=[])
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--starts", type=int, default=60)
     args = parser.parse_args()
     programs = [path.resolve() for path in [args.program, *args.other]]
-    more = ["--yes", "--keep-going"]
-    if args.data:
-        more += ["--data", str(args.data.resolve())]
+    more = ["--yes", "--keep-going", "--data", str(args.data.resolve())]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "cpu.ron").write_text(shortened((PIPELINES / "cpu.ron").read_text()))
@@ -70,7 +67,7 @@ def main() -> int:
         for turn in range(WARM_UP + args.starts):
             for program in programs:
                 seconds, line = start(program, folder, more)
-                if args.data and not line.startswith("nothing to do"):
+                if not line.startswith("nothing to do"):
                     print(f"{program} had something to do: {line}")
                     return 1
                 if turn >= WARM_UP:

@@ -60,6 +60,7 @@ pub(super) fn write(
     folder: &Path,
     refresh: Option<u32>,
 ) -> Result<Vec<String>, Failure> {
+    let _in_use = session.cache.hold().ok();
     let standings = session.standings()?;
     let dossier = gather::gather(session, &standings)?;
     let page = page::render(&dossier, refresh).map_err(Failure::stage)?;

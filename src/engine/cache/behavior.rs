@@ -96,6 +96,13 @@ fn files_that_were_found_right_are_read_again_once_they_change() {
     assert_eq!(damaged.len(), 1);
     assert_eq!(damaged[0].0, record(1).key());
     assert!(damaged[0].1.contains("has other bytes than were stored"), "{damaged:?}");
+    // What is remembered as right is read only if everything is.
+    cache.index.remember_sound(&super::lookup::state(&both.each_ref())).unwrap();
+    assert!(cache.check_all(&both.each_ref()).unwrap().is_empty());
+    let strict = Cache::open(folder.path(), Check::Everything).unwrap();
+    assert_eq!(strict.check_all(&both.each_ref()).unwrap().len(), 1);
+    assert_eq!(cache.verify().unwrap().len(), 1);
+    assert_eq!(cache.check_all(&both.each_ref()).unwrap().len(), 1);
 }
 
 proptest! {

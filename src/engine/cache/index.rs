@@ -138,20 +138,31 @@ impl Index {
 
     /// Adds a result that was computed just now.
     pub(super) fn insert(&self, entry: &Entry) -> Result<(), CacheError> {
-        self.write(entry, &failpoint::pass)
+        let point = failpoint::pass("index.transaction.before");
+        point.map_err(CacheError::at(Path::new(FILE)))?;
+        Self::write(self.writing()?, entry, &failpoint::pass)
     }
 
     /// Adds a result that another process has left without an index row; while reading, it is left
     /// for later.
     pub(super) fn adopt(&self, entry: &Entry) -> Result<(), CacheError> {
-        if self.connection.is_autocommit() { self.write(entry, &|_| Ok(())) } else { Ok(()) }
+        if !self.connection.is_autocommit() {
+            return Ok(());
+        }
+        let transaction = self.writing()?;
+        // Another process may have added it since, or a newer one.
+        if self.outline(&entry.key)?.is_some() {
+            return Ok(());
+        }
+        Self::write(transaction, entry, &|_| Ok(()))
     }
 
-    fn write(&self, entry: &Entry, pass: &Point) -> Result<(), CacheError> {
+    fn writing(&self) -> rusqlite::Result<Transaction<'_>> {
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+    }
+
+    fn write(transaction: Transaction<'_>, entry: &Entry, pass: &Point) -> Result<(), CacheError> {
         let at = CacheError::at(Path::new(FILE));
-        pass("index.transaction.before").map_err(&at)?;
-        let transaction =
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         transaction.execute(
             "INSERT OR REPLACE INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
@@ -191,9 +202,15 @@ impl Index {
         Ok(())
     }
 
+    /// Lets all files be read again.
+    pub(super) fn forget_sound(&self) -> rusqlite::Result<()> {
+        self.connection.execute("DELETE FROM sound", [])?;
+        Ok(())
+    }
+
     pub(super) fn forget_entries(&self) -> rusqlite::Result<()> {
         self.connection.execute("DELETE FROM entry", [])?;
-        Ok(())
+        self.forget_sound()
     }
 
     pub(super) fn remove(&self, key: &StageKey) -> rusqlite::Result<()> {

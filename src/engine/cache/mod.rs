@@ -270,7 +270,8 @@ impl Cache {
 
     /// Returns the digest of an outside file, from memory if it is surely unchanged.
     pub fn digest_of_file(&self, path: &Path) -> Result<ContentDigest, CacheError> {
-        stat::digest(&self.index, path)
+        // Stages know it by its whole path, pipelines often do not.
+        stat::digest(&self.index, &std::path::absolute(path).map_err(CacheError::at(path))?)
     }
 
     /// Returns the number of entries and the bytes of all objects.
@@ -303,6 +304,9 @@ impl Cache {
             if let Err(damage) = self.objects.check(&entry.artifact, Check::Everything) {
                 damaged.insert(entry.key.to_string(), damage);
             }
+        }
+        if !damaged.is_empty() {
+            self.index.forget_sound()?;
         }
         Ok(damaged)
     }

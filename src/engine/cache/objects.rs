@@ -60,7 +60,7 @@ impl Objects {
             } else if check == Check::Everything {
                 fs::metadata(&path).map(|about| {
                     let whole = about.len() == file.bytes;
-                    let digest = whole.then(|| ContentDigest::of_settled_file(&path).ok());
+                    let digest = whole.then(|| ContentDigest::of_file(&path).ok());
                     (about.len(), digest.flatten())
                 })
             } else {

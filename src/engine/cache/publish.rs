@@ -103,7 +103,7 @@ impl Claim<'_> {
 fn describe(path: &Path, name: &str) -> io::Result<StoredFile> {
     Ok(StoredFile {
         name: name.to_owned(),
-        digest: ContentDigest::of_settled_file(path)?,
+        digest: ContentDigest::of_own_file(path)?,
         bytes: fs::metadata(path)?.len(),
     })
 }

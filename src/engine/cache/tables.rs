@@ -40,7 +40,8 @@ const TABLES: &str = "
 const OUTLINES: &str = "
     INSERT INTO outline
         SELECT key, manifest ->> '$.artifact.digest', manifest -> '$.artifact' FROM entry
-        WHERE CASE WHEN json_valid(manifest) THEN manifest ->> '$.artifact.digest' END NOT NULL;
+        WHERE CASE WHEN json_valid(manifest)
+            THEN manifest ->> '$.key' = key AND manifest ->> '$.artifact.digest' NOT NULL END;
 ";
 
 /// Makes the tables, if need be from earlier ones.
@@ -124,6 +125,13 @@ mod tests {
         let outline = index_again.outline(&key).unwrap().unwrap();
         assert_eq!(outline.content().to_string(), first);
         assert_eq!(outline.result().unwrap().artifact.files[0].bytes, 7);
+        let stranger = "cd".repeat(32);
+        other.execute(ROW, [&stranger, &manifest(&key, &second)]).unwrap();
+        other.pragma_update(None, "user_version", 2).unwrap();
+        other.execute_batch("DELETE FROM outline").unwrap();
+        let index_again = Index::open(folder.path()).unwrap();
+        assert!(index_again.outline(&key).unwrap().is_some());
+        assert!(index_again.outline(&stranger.parse().unwrap()).unwrap().is_none());
         write(&second);
         assert!(index.outline(&key).unwrap().is_none());
         index.remove(&key).unwrap();
