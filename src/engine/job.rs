@@ -25,6 +25,7 @@ use super::events::Progress;
 use super::failpoint;
 use super::host;
 use super::key::KeyRecord;
+use super::plan::{Plan, ResolvedInput, StageIndex};
 use super::spec::dialect;
 use super::stage::{Labels, StageSet};
 use super::supervise::peak_memory;
@@ -47,6 +48,32 @@ pub struct JobMember {
     pub artifact: StoredArtifact,
     /// How it was made.
     pub run: RunRecord,
+}
+
+impl JobInput {
+    /// Gathers what an input leads to; members without a result are left out.
+    pub(super) fn of<S>(
+        input: &ResolvedInput,
+        plan: &Plan<S>,
+        results: &BTreeMap<StageIndex, StoredResult>,
+        cache: &Cache,
+    ) -> Result<Self, CacheError> {
+        let member = |member: &StageIndex| {
+            let StoredResult { key, artifact } = results.get(member)?.clone();
+            let labels = plan.stages()[*member].labels.clone();
+            Some(cache.entry(&key).map(|entry| JobMember { labels, artifact, run: entry.run }))
+        };
+        let members = input.members.iter().filter_map(member).collect::<Result<_, _>>()?;
+        Ok(Self { reference: input.reference.text().to_owned(), members })
+    }
+}
+
+impl Supply {
+    /// Says what the stages of a plan may use.
+    pub(super) fn of<S>(plan: &Plan<S>, offline: bool) -> Self {
+        let folder = plan.data().and_then(|folder| std::path::absolute(folder).ok());
+        Self { folders: folder.into_iter().collect(), offline }
+    }
 }
 
 /// Everything a process needs to run one stage.

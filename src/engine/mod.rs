@@ -11,6 +11,7 @@ pub mod clock;
 pub mod context;
 pub mod cost;
 pub mod diagnostic;
+pub mod difference;
 pub mod digest;
 pub mod encoding;
 pub mod events;

@@ -4,8 +4,7 @@
 //! stops the rerun of everything behind it. Stages of one trajectory run one after the other.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::assess::{self, Standing, damaged_note};
@@ -14,9 +13,9 @@ use super::cost::{self, Work};
 use super::digest::{StageKey, TrajectoryKey};
 use super::events::{Event, Outcome};
 use super::executor::{Executor, Order, Update, Urgency};
-use super::job::{Ending, Job, JobInput, JobMember, Supply};
+use super::job::{Ending, Job, JobInput, Supply};
 use super::lineup::{Ready, lineup};
-use super::plan::{Plan, PlannedStage, ResolvedInput, StageIndex};
+use super::plan::{Plan, StageIndex};
 use super::run::{Manner, OnError, RunReport, run_id};
 use super::select::Selection;
 use super::sight::Sight;
@@ -169,8 +168,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.hit(stage, result);
             return Ok(());
         }
-        let content =
-            |member| self.report.results.get(&member).map(|result| result.artifact.digest);
+        let content = |member| Some(self.report.results.get(&member)?.artifact.digest);
         let record = assess::complete(
             assess::bare_record(&*planned.stage),
             planned,
@@ -282,7 +280,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             return;
         };
         let Ready { key, record, trajectory, why, .. } = *ready;
-        let inputs = match self.inputs(planned) {
+        let (results, cache) = (&self.report.results, self.cache);
+        let inputs =
+            planned.inputs.iter().map(|input| JobInput::of(input, self.plan, results, cache));
+        let inputs = match inputs.collect::<Result<_, _>>() {
             Ok(inputs) => inputs,
             Err(error) => {
                 self.fail_and_drain(stage, key, 0.0, error.to_string(), executor);
@@ -301,7 +302,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             inputs,
             files: files.collect(),
             device: self.manner.device.clone(),
-            supply: self.supply(),
+            supply: Supply::of(self.plan, self.manner.offline),
             reuse: self.reuse(stage),
             work: self.work(stage),
         };
@@ -318,21 +319,6 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         });
     }
 
-    fn inputs(&self, planned: &PlannedStage<S>) -> Result<Vec<JobInput>, CacheError> {
-        let member = |member: &StageIndex| {
-            let result = self.report.results.get(member)?;
-            let labels = self.plan.stages()[*member].labels.clone();
-            let artifact = result.artifact.clone();
-            let entry = self.cache.entry(&result.key);
-            Some(entry.map(|entry| JobMember { labels, artifact, run: entry.run }))
-        };
-        let input = |input: &ResolvedInput| {
-            let members = input.members.iter().filter_map(member).collect::<Result<_, _>>()?;
-            Ok(JobInput { reference: input.reference.text().to_owned(), members })
-        };
-        planned.inputs.iter().map(input).collect()
-    }
-
     fn work(&self, stage: StageIndex) -> Option<f64> {
         self.works.get_or_init(|| cost::works(self.plan))[stage].map(|work| work.0)
     }
@@ -344,11 +330,6 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             true if self.tries.contains_key(&stage) => Reuse::StateOnly,
             true => Reuse::Refused,
         }
-    }
-
-    fn supply(&self) -> Supply {
-        let folder = self.plan.data().and_then(|folder| std::path::absolute(folder).ok());
-        Supply { folders: folder.into_iter().collect(), offline: self.manner.offline }
     }
 
     fn ended(&mut self, stage: StageIndex, ending: Ending, executor: &mut dyn Executor) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::cache::{Cache, CacheError, Entry, closest};
-use super::key::{Difference, KeyRecord};
+use super::difference::Difference;
+use super::key::KeyRecord;
 use super::plan::{Plan, PlannedStage, StageIndex};
 use super::stage::StageSet;
 

@@ -11,7 +11,7 @@ use crate::cli::session::Session;
 use crate::engine::artifact::{Artifact, ArtifactError, ArtifactReader};
 use crate::engine::assess::Standing;
 use crate::engine::cache::Entry;
-use crate::engine::key::Difference;
+use crate::engine::difference::Difference;
 use crate::engine::plan::StageIndex;
 use crate::engine::stage::StageSet;
 use crate::report::{
