@@ -7,8 +7,9 @@ program says that there was nothing to do.
 
     python3 tests/bench/idle.py --program PATH --data DIR [--other PATH ..] [--starts 60]
 
-`DIR` is a data folder as README describes it. `--other` names further programs to be started by turns on the same
-cache, such as an earlier build. Prints median, quartile and least time of each in milliseconds.
+`DIR` is a data folder as README describes it. `--other` names further programs to be started by
+turns on the same cache, such as an earlier build. Prints median, quartile and least time of each in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -59,8 +60,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "cpu.ron").write_text(shortened((PIPELINES / "cpu.ron").read_text()))
-        if (PIPELINES / "notes").is_dir():
-            shutil.copytree(PIPELINES / "notes", folder / "notes")
+        shutil.copytree(PIPELINES / "notes", folder / "notes")
         seconds, line = start(programs[0], folder, more)
         print(f"first run: {seconds:.0f} s: {line}")
         times: dict[Path, list[float]] = {program: [] for program in programs}
@@ -74,7 +74,8 @@ def main() -> int:
                     times[program].append(seconds * 1e3)
     for program, found in times.items():
         quarter, median, _ = statistics.quantiles(found, n=4)
-        print(f"{program}: median {median:.1f} ms, first quartile {quarter:.1f}, least {min(found):.1f}")
+        least = min(found)
+        print(f"{program}: median {median:.1f} ms, first quartile {quarter:.1f}, least {least:.1f}")
     return 0
 
 
