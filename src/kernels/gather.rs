@@ -121,7 +121,7 @@ struct Run {
     length: usize,
 }
 
-/// A tile of outputs: its pixels, and the runs that make up the first of them.
+/// What makes up the outputs of a row: the runs of its first pixel.
 struct Tile {
     runs: [Run; 4],
     count: usize,
@@ -171,30 +171,21 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
             }
             for y in self.rows.clone() {
                 for odd in 0..stride {
+                    let tile = self.tile(strip, y, odd);
                     let mut index = 0;
                     while index < width {
-                        let x = index * stride + odd;
-                        let tile = self.tile(strip, y, x);
+                        let (x, simd) = (index * stride + odd, self.simd);
+                        let values = &strip.values[index * tile.step..];
                         if index + PIXELS <= width {
-                            let sums = sum::<S, OUTPUTS, PIXELS>(
-                                self.simd,
-                                strip.values,
-                                weights,
-                                &tile,
-                                initial,
-                            );
+                            let sums =
+                                sum::<S, OUTPUTS, PIXELS>(simd, values, weights, &tile, initial);
                             for (pixel, sums) in sums.into_iter().enumerate() {
                                 self.store(sums, first, y, x + pixel * stride, start);
                             }
                             index += PIXELS;
                         } else {
-                            let [sums] = sum::<S, OUTPUTS, 1>(
-                                self.simd,
-                                strip.values,
-                                weights,
-                                &tile,
-                                initial,
-                            );
+                            let [sums] =
+                                sum::<S, OUTPUTS, 1>(simd, values, weights, &tile, initial);
                             self.store(sums, first, y, x, start);
                             index += 1;
                         }
@@ -204,7 +195,8 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
         }
     }
 
-    /// Returns what makes up an output pixel; rows outside the image are left out.
+    /// Returns what makes up one of the first output pixels of a row; rows outside the image are left
+    /// out.
     #[inline(always)]
     fn tile(&self, strip: &Strips<'_, S>, y: usize, x: usize) -> Tile {
         // One more than the row of the image, the column as packed, kernel columns to a run.
@@ -278,10 +270,10 @@ fn sum<S: Simd, const OUTPUTS: usize, const PIXELS: usize>(
         for (index, weight) in weights.iter().enumerate() {
             for (pixel, sums) in sums.iter_mut().enumerate() {
                 let value = values[pixel * tile.step + index];
-                for (sums, weight) in sums.iter_mut().zip(weight) {
-                    let weight = simd.splat_f32s(*weight);
-                    for (sum, value) in sums.iter_mut().zip(value) {
-                        *sum = simd.mul_add_e_f32s(weight, value, *sum);
+                for (vector, value) in value.into_iter().enumerate() {
+                    for (sums, weight) in sums.iter_mut().zip(weight) {
+                        let weight = simd.splat_f32s(*weight);
+                        sums[vector] = simd.mul_add_e_f32s(weight, value, sums[vector]);
                     }
                 }
             }

@@ -21,8 +21,11 @@ thread_local! {
 const KERNEL: usize = 16;
 /// Weights from which on threads share out the weights instead of the samples.
 const MANY: usize = 1 << 18;
-/// Pixels of the small image at a time, so that a tile's values stay in the first-level cache.
+/// Pixels of the small image whose products are summed up before vectors become single numbers.
 const PIXELS: usize = 64;
+/// Values of a channel of the small image at a time, so that those of two blocks of channels stay in
+/// the first-level cache.
+const CLOSE: usize = 512;
 /// Parts that threads share.
 const PARTS: usize = 8;
 
@@ -69,7 +72,11 @@ impl WithSimd for Joined<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
-        if S::F32_LANES >= 16 { self.run::<S, 4, 4>(simd) } else { self.run::<S, 4, 3>(simd) }
+        match (S::F32_LANES >= 16, self.large.shape.channels) {
+            (true, _) => self.run::<S, 4, 4>(simd),
+            (false, 1) => self.run::<S, 2, 4>(simd),
+            (false, _) => self.run::<S, 4, 3>(simd),
+        }
     }
 }
 
@@ -190,14 +197,8 @@ impl<S: Simd, const ROWS: usize, const COLUMNS: usize> WithSimd for Part<'_, S, 
     }
 }
 
-/// Where the values of a tile lie, for one row of the small image.
-#[derive(Clone, Copy)]
-struct Line {
-    small: usize,
-    large: usize,
-}
-
 impl<S: Simd, const ROWS: usize, const COLUMNS: usize> Part<'_, S, ROWS, COLUMNS> {
+    /// Adds what some rows of the small image are joined with, one block of channels by another.
     #[inline(always)]
     fn add(
         &mut self,
@@ -206,37 +207,87 @@ impl<S: Simd, const ROWS: usize, const COLUMNS: usize> Part<'_, S, ROWS, COLUMNS
         rows: Range<usize>,
         strips: usize,
     ) {
-        let height = self.joined.large.shape.height;
-        // What the four columns of a kernel row join a pixel with lies side by side.
+        let (width, height) = (self.joined.small.shape.width, self.joined.large.shape.height);
+        let products = Products {
+            simd: self.simd,
+            small,
+            large,
+            pixels: width,
+            lines: rows.len() * strips,
+            kernel_rows: std::array::from_fn(|kernel| {
+                Lines::joined(small, large, rows.clone(), strips, kernel, height)
+            }),
+        };
+        for large_block in 0..large.pitch / large.plane {
+            for small_block in 0..small.pitch / small.plane {
+                let mut sums = [[[[self.simd.splat_f32s(0.0); COLUMNS]; ROWS]; 4]; 4];
+                products.sum_up(small_block, large_block, &mut sums);
+                self.settle(small_block, large_block, &sums);
+            }
+        }
+    }
+
+    /// Adds sums of vectors to the slopes that they belong to.
+    #[inline(always)]
+    fn settle(&mut self, small_block: usize, large_block: usize, sums: &Sums<S, ROWS, COLUMNS>) {
         let columns = 4 * self.block;
-        let blocks = large.pitch / large.plane;
-        for small_block in 0..small.pitch / small.plane {
-            for large_block in 0..blocks {
-                for kernel in 0..4 {
-                    let first = rows.start.max(usize::from(kernel == 0));
-                    let last = rows.end.min((height + 1 - kernel).div_ceil(2));
-                    let (simd, pixels) = (self.simd, self.joined.small.shape.width);
-                    let tile = Products { simd, small, large, strips, lines: first..last, pixels };
-                    let line = |y: usize, column: usize| Line {
-                        small: (y - small.first) * small.pitch + small_block * small.plane + ROWS,
-                        large: (2 * y + kernel - 1 - large.first) * large.pitch
-                            + large_block * large.plane
-                            + column,
-                    };
-                    let at = ((small_block * ROWS * 4 + kernel) * blocks + large_block) * columns;
-                    let pitch = 4 * blocks * columns;
-                    let whole = columns - columns % COLUMNS;
-                    for column in (0..whole).step_by(COLUMNS) {
-                        let sums = &mut self.sums[at + column..];
-                        tile.add::<ROWS, COLUMNS>(|y| line(y, column), sums, pitch);
-                    }
-                    for column in whole..columns {
-                        let sums = &mut self.sums[at + column..];
-                        tile.add::<ROWS, 1>(|y| line(y, column), sums, pitch);
+        let blocks = self.joined.large.shape.channels.div_ceil(self.block);
+        for (kernel, sums) in sums.iter().enumerate() {
+            for (sums, column) in sums.iter().zip((0..columns).step_by(COLUMNS)) {
+                for (row, sums) in sums.iter().enumerate() {
+                    let row = (small_block * ROWS + row) * 4 + kernel;
+                    let place = (row * blocks + large_block) * columns + column;
+                    for (place, sum) in self.sums[place..].iter_mut().zip(sums) {
+                        *place += self.simd.reduce_sum_f32s(*sum);
                     }
                 }
             }
         }
+    }
+}
+
+/// Sums of a block's channels with another's: `[kernel rows, tiles of columns, rows, columns]`.
+type Sums<S, const ROWS: usize, const COLUMNS: usize> =
+    [[[[<S as Simd>::f32s; COLUMNS]; ROWS]; 4]; 4];
+
+/// Rows of strips of the small image, and those that a row of the kernel joins them with.
+struct Lines {
+    /// Where both begin.
+    places: [[usize; 2]; PIXELS],
+    count: usize,
+}
+
+impl Lines {
+    /// Joins some rows, strip by strip; what lies outside of the large image is left out.
+    fn joined<S: Simd>(
+        small: &Strips<'_, S>,
+        large: &Strips<'_, S>,
+        rows: Range<usize>,
+        strips: usize,
+        kernel: usize,
+        height: usize,
+    ) -> Self {
+        let mut lines = Self { places: [[0; 2]; PIXELS], count: 0 };
+        for y in rows {
+            // One more than the row of the large image.
+            let joined = 2 * y + kernel;
+            if joined == 0 || joined > height {
+                continue;
+            }
+            for strip in 0..strips {
+                lines.places[lines.count] = [
+                    (y - small.first) * small.pitch + strip * small.span,
+                    (joined - 1 - large.first) * large.pitch + strip * large.span,
+                ];
+                lines.count += 1;
+            }
+        }
+        lines
+    }
+
+    #[inline(always)]
+    fn some(&self, first: usize, count: usize) -> &[[usize; 2]] {
+        &self.places[first.min(self.count)..self.count.min(first + count)]
     }
 }
 
@@ -245,51 +296,63 @@ struct Products<'a, S: Simd> {
     simd: S,
     small: &'a Strips<'a, S>,
     large: &'a Strips<'a, S>,
-    strips: usize,
-    /// Rows of the small image.
-    lines: Range<usize>,
-    /// Pixels to a row of the small image.
+    /// Pixels to a line of the small image.
     pixels: usize,
+    /// Lines of the small image.
+    lines: usize,
+    kernel_rows: [Lines; 4],
 }
 
 impl<S: Simd> Products<'_, S> {
-    /// Adds the products of some channels of the small image with some of the large one.
+    /// Sums up the products of a block of the small image's channels with one of the large image's.
+    #[inline(always)]
+    fn sum_up<const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        small_block: usize,
+        large_block: usize,
+        sums: &mut Sums<S, ROWS, COLUMNS>,
+    ) {
+        let small = &self.small.values[small_block * self.small.plane + ROWS..];
+        let large = &self.large.values[large_block * self.large.plane..];
+        // What the four columns of a kernel row join a pixel with lies side by side.
+        let columns = 4 * self.large.block;
+        let at_once = (CLOSE / (samples::<S>() * self.pixels)).max(1);
+        for first in (0..self.lines).step_by(at_once) {
+            for (lines, sums) in self.kernel_rows.iter().zip(&mut *sums) {
+                let lines = lines.some(first, at_once);
+                for (sums, column) in sums.iter_mut().zip((0..columns).step_by(COLUMNS)) {
+                    self.add(lines, small, &large[column..], sums);
+                }
+            }
+        }
+    }
+
+    /// Adds the products of some lines, for a tile of columns.
     #[inline(always)]
     fn add<const ROWS: usize, const COLUMNS: usize>(
         &self,
-        line: impl Fn(usize) -> Line,
-        places: &mut [f32],
-        pitch: usize,
+        lines: &[[usize; 2]],
+        small: &[Values<S>],
+        large: &[Values<S>],
+        total: &mut [[S::f32s; COLUMNS]; ROWS],
     ) {
-        let simd = self.simd;
-        let mut sums = [[simd.splat_f32s(0.0); COLUMNS]; ROWS];
-        let (small_step, large_step) = (self.small.block, 2 * self.large.block);
-        for y in self.lines.clone() {
-            let at = line(y);
-            for strip in 0..self.strips {
-                let small = &self.small.values[strip * self.small.span..];
-                let large = &self.large.values[strip * self.large.span..];
-                let small = &small[at.small..][..(self.pixels - 1) * small_step + ROWS];
-                let large = &large[at.large..][..(self.pixels - 1) * large_step + COLUMNS];
-                for pixel in 0..self.pixels {
-                    let small: &[Values<S>] = &small[pixel * small_step..][..ROWS];
-                    let large: &[Values<S>] = &large[pixel * large_step..][..COLUMNS];
-                    for vector in 0..VECTORS {
-                        for row in 0..ROWS {
-                            for column in 0..COLUMNS {
-                                let (small, large) = (small[row][vector], large[column][vector]);
-                                sums[row][column] =
-                                    simd.mul_add_e_f32s(small, large, sums[row][column]);
-                            }
+        let (simd, step) = (self.simd, 2 * self.large.block);
+        let mut sums = *total;
+        for [small_start, large_start] in lines {
+            let (small, _) = small[*small_start..][..self.pixels * ROWS].as_chunks::<ROWS>();
+            let large = large[*large_start..].array_windows::<COLUMNS>().step_by(step);
+            for (small, large) in small.iter().zip(large) {
+                for vector in 0..VECTORS {
+                    for row in 0..ROWS {
+                        for column in 0..COLUMNS {
+                            let (small, large) = (small[row][vector], large[column][vector]);
+                            sums[row][column] =
+                                simd.mul_add_e_f32s(small, large, sums[row][column]);
                         }
                     }
                 }
             }
         }
-        for row in 0..ROWS {
-            for column in 0..COLUMNS {
-                places[row * pitch + column] += simd.reduce_sum_f32s(sums[row][column]);
-            }
-        }
+        *total = sums;
     }
 }
