@@ -154,6 +154,8 @@ fn batch(images: &FlexTensor) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use burn::tensor::TensorData;
     use burn::tensor::module::{conv_transpose2d, conv2d};
     use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
@@ -241,7 +243,14 @@ mod tests {
     fn assert_same(convolution: Convolution, batch: usize) {
         let ours = with_slopes(convolution, batch, Numbers::Whole, convolve);
         let theirs = with_slopes(convolution, batch, Numbers::Whole, plainly);
-        assert_eq!(ours, theirs, "{convolution:?} {batch}");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert_eq!(ours.len(), theirs.len());
+            let apart = ours
+                .iter()
+                .zip(theirs)
+                .position(|(ours, theirs)| ours.partial_cmp(theirs) != Some(Ordering::Equal));
+            assert_eq!(apart, None, "{convolution:?}, {batch} samples");
+        }
     }
 
     proptest! {
@@ -272,6 +281,18 @@ mod tests {
     }
 
     #[test]
+    fn images_that_are_taken_piece_by_piece_give_the_same() {
+        let wide = (scales(1, 13, 3, 200), 17);
+        let many_samples = (scales(5, 3, 4, 8), 400);
+        let of_one_channel = (scales(5, 1, 4, 8), 400);
+        for (scales, batch) in [wide, many_samples, of_one_channel] {
+            for way in [Way::Down, Way::Up] {
+                assert_same(Convolution { way, scales, relu: true }, batch);
+            }
+        }
+    }
+
+    #[test]
     fn fractions_keep_their_digits() {
         for way in [Way::Down, Way::Up] {
             let convolution = Convolution { way, scales: scales(24, 20, 3, 5), relu: false };
@@ -282,7 +303,7 @@ mod tests {
                 assert_eq!(ours.len(), theirs.len());
                 for (ours, theirs) in ours.iter().zip(theirs) {
                     let apart = (ours - theirs).abs();
-                    assert!(apart <= 5e-6 * largest, "{way:?}: {apart} beside {largest}");
+                    assert!(apart <= 2e-5 * largest, "{way:?}: {apart} beside {largest}");
                 }
             }
         }

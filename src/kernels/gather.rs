@@ -121,8 +121,9 @@ struct Run {
     length: usize,
 }
 
-/// What makes up the outputs of a row: the runs of its first pixel.
-struct Tile {
+/// What makes up the first pixel of a row, or the first of its odd ones; what makes up the next lies
+/// beside it.
+struct Reach {
     runs: [Run; 4],
     count: usize,
     /// Values from the runs of one pixel to those of the next.
@@ -171,21 +172,21 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
             }
             for y in self.rows.clone() {
                 for odd in 0..stride {
-                    let tile = self.tile(strip, y, odd);
+                    let reach = self.reach(strip, y, odd);
                     let mut index = 0;
                     while index < width {
                         let (x, simd) = (index * stride + odd, self.simd);
-                        let values = &strip.values[index * tile.step..];
+                        let values = &strip.values[index * reach.step..];
                         if index + PIXELS <= width {
                             let sums =
-                                sum::<S, OUTPUTS, PIXELS>(simd, values, weights, &tile, initial);
+                                sum::<S, OUTPUTS, PIXELS>(simd, values, weights, &reach, initial);
                             for (pixel, sums) in sums.into_iter().enumerate() {
                                 self.store(sums, first, y, x + pixel * stride, start);
                             }
                             index += PIXELS;
                         } else {
                             let [sums] =
-                                sum::<S, OUTPUTS, 1>(simd, values, weights, &tile, initial);
+                                sum::<S, OUTPUTS, 1>(simd, values, weights, &reach, initial);
                             self.store(sums, first, y, x, start);
                             index += 1;
                         }
@@ -195,17 +196,16 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
         }
     }
 
-    /// Returns what makes up one of the first output pixels of a row; rows outside the image are left
-    /// out.
+    /// Returns what makes up the pixels of a row; rows outside the image are left out.
     #[inline(always)]
-    fn tile(&self, strip: &Strips<'_, S>, y: usize, x: usize) -> Tile {
+    fn reach(&self, strip: &Strips<'_, S>, y: usize, odd: usize) -> Reach {
         // One more than the row of the image, the column as packed, kernel columns to a run.
         let (row, column, columns, tap) = match self.gathering.way {
-            Way::Down => (2 * y, 2 * x, 4, 0),
-            Way::Up => (y.div_ceil(2), x.div_ceil(2), 2, y % 2 * 8 + x % 2 * 4),
+            Way::Down => (2 * y, 0, 4, 0),
+            Way::Up => (y.div_ceil(2), odd, 2, y % 2 * 8 + odd * 4),
         };
         let length = columns * strip.block;
-        let mut tile = Tile {
+        let mut reach = Reach {
             runs: [Run { values: 0, weights: 0, length }; 4],
             count: 0,
             step: (columns / 2) * strip.block,
@@ -215,12 +215,12 @@ impl<S: Simd, const OUTPUTS: usize, const PIXELS: usize> Part<'_, S, OUTPUTS, PI
             if row == 0 || row > self.images.shape.height {
                 continue;
             }
-            let run = &mut tile.runs[tile.count];
+            let run = &mut reach.runs[reach.count];
             run.values = (row - 1 - strip.first) * strip.pitch + column * strip.block;
             run.weights = (tap + touched * columns) * strip.block;
-            tile.count += 1;
+            reach.count += 1;
         }
-        tile
+        reach
     }
 
     #[inline(always)]
@@ -254,7 +254,7 @@ fn sum<S: Simd, const OUTPUTS: usize, const PIXELS: usize>(
     simd: S,
     values: &[Values<S>],
     weights: &[f32],
-    tile: &Tile,
+    reach: &Reach,
     initial: [f32; OUTPUTS],
 ) -> [[Values<S>; OUTPUTS]; PIXELS] {
     let mut sums = [[[simd.splat_f32s(0.0); VECTORS]; OUTPUTS]; PIXELS];
@@ -264,12 +264,13 @@ fn sum<S: Simd, const OUTPUTS: usize, const PIXELS: usize>(
         }
     }
     let (weights, _) = weights.as_chunks::<OUTPUTS>();
-    for run in &tile.runs[..tile.count] {
+    for run in &reach.runs[..reach.count] {
         let weights = &weights[run.weights..][..run.length];
-        let values = &values[run.values..][..(PIXELS - 1) * tile.step + run.length];
+        let values = &values[run.values..][..(PIXELS - 1) * reach.step + run.length];
         for (index, weight) in weights.iter().enumerate() {
             for (pixel, sums) in sums.iter_mut().enumerate() {
-                let value = values[pixel * tile.step + index];
+                let value = values[pixel * reach.step + index];
+                // A vector at a time: of all registers, only one then holds a value.
                 for (vector, value) in value.into_iter().enumerate() {
                     for (sums, weight) in sums.iter_mut().zip(weight) {
                         let weight = simd.splat_f32s(*weight);
@@ -280,4 +281,44 @@ fn sum<S: Simd, const OUTPUTS: usize, const PIXELS: usize>(
         }
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
+
+    use super::*;
+
+    /// Gathers with vectors of a length that the processor may not have.
+    fn with_vectors<S: Simd>(simd: S, gathering: Gathering<'_>, input: &[f32]) -> Vec<f32> {
+        let (from, to) = gathering.scales.along(gathering.way);
+        let batch = input.len() / from.pixels();
+        let mut output = vec![0.0; to.pixels() * batch];
+        let images = Images { values: input, shape: from, batch };
+        Job { gathering, images, to, output: &mut output }.with_simd(simd);
+        output
+    }
+
+    #[test]
+    fn vectors_of_any_length_gather_the_same() {
+        for (channels, outputs, batch) in [(1, 9, 37), (3, 5, 70), (13, 10, 1), (10, 1, 34)] {
+            let large = ImageShape { channels, height: 6, width: 14 };
+            let scales = Scales::halving(large, outputs);
+            // Whole numbers: every order of summing up gives the same.
+            let whole = |count: usize| (0..count).map(|index| (index * 7 % 11) as f32 - 5.0);
+            let weights: Vec<f32> = whole(channels * outputs * 16).collect();
+            for way in [Way::Down, Way::Up] {
+                let (from, to) = scales.along(way);
+                let (input, bias): (Vec<_>, Vec<_>) =
+                    (whole(from.pixels() * batch).collect(), whole(to.channels).collect());
+                let gathering =
+                    Gathering { way, scales, weights: &weights, bias: Some(&bias), relu: true };
+                let expected = gathering.of(&input, batch);
+                assert_eq!(with_vectors(Scalar, gathering, &input), expected);
+                assert_eq!(with_vectors(Scalar128b, gathering, &input), expected);
+                assert_eq!(with_vectors(Scalar256b, gathering, &input), expected);
+                assert_eq!(with_vectors(Scalar512b, gathering, &input), expected);
+            }
+        }
+    }
 }

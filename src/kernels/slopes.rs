@@ -23,9 +23,9 @@ const KERNEL: usize = 16;
 const MANY: usize = 1 << 18;
 /// Pixels of the small image whose products are summed up before vectors become single numbers.
 const PIXELS: usize = 64;
-/// Values of a channel of the small image at a time, so that those of two blocks of channels stay in
-/// the first-level cache.
-const CLOSE: usize = 512;
+/// Values of a channel of the small image at a time: a block of channels and what one row of the kernel
+/// joins it with then stay in the first-level cache, unless a line is longer.
+const NEAR: usize = 512;
 /// Parts that threads share.
 const PARTS: usize = 8;
 
@@ -72,6 +72,8 @@ impl WithSimd for Joined<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        // As many sums at a time as there are registers, in tiles that make up whole kernel rows: four
+        // columns of a single channel, or one column of a block.
         match (S::F32_LANES >= 16, self.large.shape.channels) {
             (true, _) => self.run::<S, 4, 4>(simd),
             (false, 1) => self.run::<S, 2, 4>(simd),
@@ -87,6 +89,7 @@ impl Joined<'_> {
         let (channels, large) = (self.small.shape.channels, self.large.shape.channels);
         // Blocks of a single channel where there is just one, which else would be mostly zeros.
         let block = if large == 1 { 1 } else { COLUMNS };
+        debug_assert!((4 * block).is_multiple_of(COLUMNS), "tiles make up whole kernel rows");
         let row = large.div_ceil(block) * block * KERNEL;
         let strips = self.small.batch.div_ceil(samples::<S>());
         let part = |channels: Range<usize>, strips: Range<usize>| {
@@ -198,7 +201,7 @@ impl<S: Simd, const ROWS: usize, const COLUMNS: usize> WithSimd for Part<'_, S, 
 }
 
 impl<S: Simd, const ROWS: usize, const COLUMNS: usize> Part<'_, S, ROWS, COLUMNS> {
-    /// Adds what some rows of the small image are joined with, one block of channels by another.
+    /// Adds the products of some rows, for every pair of blocks of channels.
     #[inline(always)]
     fn add(
         &mut self,
@@ -215,23 +218,27 @@ impl<S: Simd, const ROWS: usize, const COLUMNS: usize> Part<'_, S, ROWS, COLUMNS
             pixels: width,
             lines: rows.len() * strips,
             kernel_rows: std::array::from_fn(|kernel| {
-                Lines::joined(small, large, rows.clone(), strips, kernel, height)
+                Lines::of_row(kernel, small, large, rows.clone(), strips, height)
             }),
         };
-        for large_block in 0..large.pitch / large.plane {
-            for small_block in 0..small.pitch / small.plane {
+        for large_block in 0..large.blocks() {
+            for small_block in 0..small.blocks() {
                 let mut sums = [[[[self.simd.splat_f32s(0.0); COLUMNS]; ROWS]; 4]; 4];
                 products.sum_up(small_block, large_block, &mut sums);
-                self.settle(small_block, large_block, &sums);
+                self.settle([small_block, large_block], large.blocks(), &sums);
             }
         }
     }
 
     /// Adds sums of vectors to the slopes that they belong to.
     #[inline(always)]
-    fn settle(&mut self, small_block: usize, large_block: usize, sums: &Sums<S, ROWS, COLUMNS>) {
+    fn settle(
+        &mut self,
+        [small_block, large_block]: [usize; 2],
+        blocks: usize,
+        sums: &Sums<S, ROWS, COLUMNS>,
+    ) {
         let columns = 4 * self.block;
-        let blocks = self.joined.large.shape.channels.div_ceil(self.block);
         for (kernel, sums) in sums.iter().enumerate() {
             for (sums, column) in sums.iter().zip((0..columns).step_by(COLUMNS)) {
                 for (row, sums) in sums.iter().enumerate() {
@@ -246,25 +253,26 @@ impl<S: Simd, const ROWS: usize, const COLUMNS: usize> Part<'_, S, ROWS, COLUMNS
     }
 }
 
-/// Sums of a block's channels with another's: `[kernel rows, tiles of columns, rows, columns]`.
+/// Sums of a block's channels with another's: `[kernel rows, tiles, rows, columns]`. With blocks of a
+/// single channel, one tile has all columns and the others stay empty.
 type Sums<S, const ROWS: usize, const COLUMNS: usize> =
     [[[[<S as Simd>::f32s; COLUMNS]; ROWS]; 4]; 4];
 
 /// Rows of strips of the small image, and those that a row of the kernel joins them with.
 struct Lines {
-    /// Where both begin.
+    /// Where both begin; a line has at least one pixel.
     places: [[usize; 2]; PIXELS],
     count: usize,
 }
 
 impl Lines {
     /// Joins some rows, strip by strip; what lies outside of the large image is left out.
-    fn joined<S: Simd>(
+    fn of_row<S: Simd>(
+        kernel: usize,
         small: &Strips<'_, S>,
         large: &Strips<'_, S>,
         rows: Range<usize>,
         strips: usize,
-        kernel: usize,
         height: usize,
     ) -> Self {
         let mut lines = Self { places: [[0; 2]; PIXELS], count: 0 };
@@ -286,7 +294,7 @@ impl Lines {
     }
 
     #[inline(always)]
-    fn some(&self, first: usize, count: usize) -> &[[usize; 2]] {
+    fn part(&self, first: usize, count: usize) -> &[[usize; 2]] {
         &self.places[first.min(self.count)..self.count.min(first + count)]
     }
 }
@@ -316,12 +324,12 @@ impl<S: Simd> Products<'_, S> {
         let large = &self.large.values[large_block * self.large.plane..];
         // What the four columns of a kernel row join a pixel with lies side by side.
         let columns = 4 * self.large.block;
-        let at_once = (CLOSE / (samples::<S>() * self.pixels)).max(1);
+        let at_once = (NEAR / (samples::<S>() * self.pixels)).max(1);
         for first in (0..self.lines).step_by(at_once) {
             for (lines, sums) in self.kernel_rows.iter().zip(&mut *sums) {
-                let lines = lines.some(first, at_once);
+                let lines = lines.part(first, at_once);
                 for (sums, column) in sums.iter_mut().zip((0..columns).step_by(COLUMNS)) {
-                    self.add(lines, small, &large[column..], sums);
+                    self.add_tile(lines, small, &large[column..], sums);
                 }
             }
         }
@@ -329,7 +337,7 @@ impl<S: Simd> Products<'_, S> {
 
     /// Adds the products of some lines, for a tile of columns.
     #[inline(always)]
-    fn add<const ROWS: usize, const COLUMNS: usize>(
+    fn add_tile<const ROWS: usize, const COLUMNS: usize>(
         &self,
         lines: &[[usize; 2]],
         small: &[Values<S>],
@@ -354,5 +362,35 @@ impl<S: Simd> Products<'_, S> {
             }
         }
         *total = sums;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
+
+    use super::*;
+
+    #[test]
+    fn vectors_of_any_length_give_the_same_slopes() {
+        for (channels, outputs, width, batch) in
+            [(1, 9, 7, 37), (3, 5, 70, 9), (130, 140, 2, 40), (10, 1, 1, 34)]
+        {
+            let large = ImageShape { channels, height: 6, width: 2 * width };
+            let scales = Scales::halving(large, outputs);
+            // Whole numbers: every order of summing up gives the same.
+            let whole = |count: usize| (0..count).map(|index| (index * 7 % 11) as f32 - 5.0);
+            let large: Vec<f32> = whole(scales.large.pixels() * batch).collect();
+            let small: Vec<f32> = whole(scales.small.pixels() * batch).collect();
+            let expected = weight_slopes(scales, &small, &large, batch);
+            let joined = Joined {
+                small: Images { values: &small, shape: scales.small, batch },
+                large: Images { values: &large, shape: scales.large, batch },
+            };
+            assert_eq!(joined.with_simd(Scalar), expected);
+            assert_eq!(joined.with_simd(Scalar128b), expected);
+            assert_eq!(joined.with_simd(Scalar256b), expected);
+            assert_eq!(joined.with_simd(Scalar512b), expected);
+        }
     }
 }

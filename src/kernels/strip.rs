@@ -42,6 +42,13 @@ pub(super) struct Strips<'a, S: Simd> {
     pub(super) first: usize,
 }
 
+impl<S: Simd> Strips<'_, S> {
+    /// Returns the number of blocks of channels.
+    pub(super) const fn blocks(&self) -> usize {
+        self.pitch / self.plane
+    }
+}
+
 /// A batch of images: `[channels, height, width, batch]`.
 #[derive(Clone, Copy)]
 pub(super) struct Images<'a> {
