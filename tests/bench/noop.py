@@ -185,7 +185,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--snakemake", help="a snakemake to compare with")
     parser.add_argument("--dvc", help="a dvc to compare with")
     parser.add_argument("--stages", type=int, default=300)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=15)
     given = parser.parse_args()
     if given.stages < 1 or given.repeats < 1:
         parser.error("--stages and --repeats start from 1")
