@@ -22,8 +22,8 @@ const BURN: &str = "burn-0.22.1";
 pub enum DeviceError {
     /// No device has this name.
     #[error(
-        "no device is named `{name}`; there are `flex`, `libtorch`, `libtorch-cuda:N`, `cuda:N` \
-         and `wgpu`"
+        "unknown device `{name}`: expected `flex`, `libtorch`, `libtorch-cuda:N`, `cuda:N` or \
+         `wgpu`"
     )]
     Unknown {
         /// The name as the user wrote it.
@@ -31,7 +31,7 @@ pub enum DeviceError {
     },
     /// The device exists, but not in this build.
     #[error(
-        "device `{name}` is not in this build, which has {}; build with `--features {feature}`",
+        "this build does not support device `{name}`, only {}; build with `--features {feature}`",
         built_in()
     )]
     NotBuilt {
@@ -41,8 +41,8 @@ pub enum DeviceError {
         feature: &'static str,
     },
     /// The device is in this build, but not in this machine.
-    #[error("device `{name}` can't be used on this machine ({reason}); `flex` always can")]
-    NotThere {
+    #[error("device `{name}` is not available on this machine ({reason}); `flex` always is")]
+    Unavailable {
         /// The device.
         name: DeviceName,
         /// What the backend says.
@@ -67,7 +67,7 @@ pub enum DeviceName {
 }
 
 impl DeviceName {
-    /// Returns whether the device is the processor, whose cores may train side by side.
+    /// Returns whether the device is the processor, whose cores can be shared by several trainings.
     pub const fn is_processor(self) -> bool {
         matches!(self, Self::Flex | Self::LibTorch)
     }
@@ -130,13 +130,13 @@ pub fn open_for_training(name: DeviceName) -> Result<Device, DeviceError> {
     Ok(open(name)?.autodiff())
 }
 
-/// Opens a device and computes something on it: backends look for their hardware only then.
+/// Opens a device and computes something on it: only then do backends look for their hardware.
 pub fn probe(name: DeviceName) -> Result<Device, DeviceError> {
     let device = open(name)?;
     if name == DeviceName::Flex {
         return Ok(device);
     }
-    // A backend without its hardware panics; the message is told below, once.
+    // A backend without its hardware panics; the message is part of the error, not printed twice.
     let hook = take_hook();
     set_hook(Box::new(|_| ()));
     let sum = catch_unwind(AssertUnwindSafe(|| {
@@ -149,7 +149,7 @@ pub fn probe(name: DeviceName) -> Result<Device, DeviceError> {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
             let reason = said.and_then(|text| text.lines().next()).unwrap_or("no reason given");
-            Err(DeviceError::NotThere { name, reason: reason.to_owned() })
+            Err(DeviceError::Unavailable { name, reason: reason.to_owned() })
         }
     }
 }
@@ -244,8 +244,8 @@ mod tests {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "no device is named `{name}`; there are `flex`, `libtorch`, \
-                     `libtorch-cuda:N`, `cuda:N` and `wgpu`"
+                    "unknown device `{name}`: expected `flex`, `libtorch`, `libtorch-cuda:N`, \
+                     `cuda:N` or `wgpu`"
                 )
             );
         }
@@ -257,7 +257,7 @@ mod tests {
         let message = |name: &str| open(name.parse().unwrap()).unwrap_err().to_string();
         assert_eq!(
             message("libtorch-cuda:0"),
-            "device `libtorch-cuda:0` is not in this build, which has `flex`; \
+            "this build does not support device `libtorch-cuda:0`, only `flex`; \
              build with `--features tch`"
         );
         assert!(message("cuda:1").ends_with("build with `--features cuda`"));
@@ -266,11 +266,11 @@ mod tests {
 
     #[cfg(feature = "tch")]
     #[test]
-    fn a_device_that_the_machine_lacks_is_told_from_one_that_computes() {
+    fn a_device_that_the_machine_lacks_is_refused() {
         assert!(probe(DeviceName::LibTorch).is_ok());
         // No machine has a thousand GPUs.
         let error = probe(DeviceName::LibTorchCuda(1000)).unwrap_err();
-        assert!(error.to_string().starts_with("device `libtorch-cuda:1000` can't be used"));
+        assert!(error.to_string().starts_with("device `libtorch-cuda:1000` is not available"));
     }
 
     #[test]

@@ -5,14 +5,11 @@
 //! science half knows no pipeline. Only `stages` knows both, and `cli` is what a person types.
 //!
 //! ```text
-//! cli -> stages -> { report, data, models, training, geometry, dimension, metrics } -> numerics
-//! stages -> classification -> { data, models, training, geometry }
-//! stages -> features -> { data, models }
-//! stages -> interpolation -> numerics
-//! stages -> quality -> { geometry, numerics }
+//! cli -> stages -> { report, data, models, training, geometry, dimension, evaluation } -> numerics
+//! evaluation -> { data, models, training, geometry }
 //! models, training -> kernels -> data
-//! data -> download
 //! cli -> data, to look at a file before there is a pipeline
+//! report -> { data, geometry }, to show images and distances
 //! cli, report -> statistics -> nothing
 //! cli, stages -> engine -> nothing
 //! ```
@@ -22,8 +19,6 @@
 pub mod engine;
 
 #[cfg(feature = "science")]
-pub mod classification;
-#[cfg(feature = "science")]
 pub mod cli;
 #[cfg(feature = "science")]
 pub mod data;
@@ -32,23 +27,15 @@ pub mod device;
 #[cfg(feature = "science")]
 pub mod dimension;
 #[cfg(feature = "science")]
-pub mod download;
-#[cfg(feature = "science")]
-pub mod features;
+pub mod evaluation;
 #[cfg(feature = "science")]
 pub mod geometry;
 #[cfg(feature = "science")]
-pub mod interpolation;
-#[cfg(feature = "science")]
 pub mod kernels;
-#[cfg(feature = "science")]
-pub mod metrics;
 #[cfg(feature = "science")]
 pub mod models;
 #[cfg(feature = "science")]
 pub mod numerics;
-#[cfg(feature = "science")]
-pub mod quality;
 #[cfg(feature = "science")]
 pub mod report;
 #[cfg(feature = "science")]

@@ -7,12 +7,12 @@ fn a_plan_says_what_would_run_why_and_how_long() {
     let sandbox = Sandbox::new(SUMS);
     let fresh = sandbox.call(&["plan", "pipeline.ron"]).ok();
     insta::assert_snapshot!(fresh.stdout, @r"
-    5 stages: 0 cached, 2 run, 3 follow their inputs
+    5 stages: 0 cached, 2 to run, 3 depend on stages that will run
       run    number-one  first run
-      after  square-one  after number-one
+      later  square-one  waits for number-one
       run    number-two  first run
-      after  square-two  after number-two
-      after  total  after square-one and 1 more
+      later  square-two  waits for number-two
+      later  total  waits for square-one and 1 more
     no history (fewer than 3 runs): Command (5)
     ");
     sandbox.run().ok();
@@ -20,10 +20,10 @@ fn a_plan_says_what_would_run_why_and_how_long() {
     let plan = sandbox.call(&["pipeline.ron", "-n"]).ok();
     insta::with_settings!({filters => [(r"compute time .* \(", "compute time [..] (")]}, {
         insta::assert_snapshot!(plan.stdout, @r#"
-        5 stages: 2 cached, 1 run, 2 follow their inputs
+        5 stages: 2 cached, 1 to run, 2 depend on stages that will run
           run    number-two  args[3] "2" -> "3"
-          after  square-two  after number-two
-          after  total  after square-two
+          later  square-two  waits for number-two
+          later  total  waits for square-two
         compute time [..] (history: 5 runs)
         "#);
     });
@@ -39,7 +39,7 @@ fn why_compares_with_the_closest_key_for_misses_and_hits() {
     insta::with_settings!({filters => filters}, {
         insta::assert_snapshot!(hit.stdout, @r#"
         number-one [key] (line 5)  hit: cached
-        closest other key [key] (number-two, just now, took [time]); 1 of 8 components differ
+        closest other key [key] (number-two, just now, took [time]); 1 of 8 components differs
           args[3] "2" -> "1"
         "#);
     });
@@ -48,14 +48,14 @@ fn why_compares_with_the_closest_key_for_misses_and_hits() {
     insta::with_settings!({filters => filters}, {
         insta::assert_snapshot!(miss.stdout, @r#"
         number-one [key] (line 5)  miss: would run
-        closest other key [key] (number-one, just now, took [time]); 1 of 8 components differ
+        closest other key [key] (number-one, just now, took [time]); 1 of 8 components differs
           args[3] "1" -> "7"
         "#);
     });
     let waiting = sandbox.call(&["why", "total"]).ok();
     insta::assert_snapshot!(waiting.stdout, @r"
-    total: its key depends on square-one, which would run
-    ask `pcae-run why square-one`
+    total: its key depends on square-one, which would run first
+    see `pcae-run why square-one`
     ");
 }
 
@@ -121,21 +121,23 @@ fn a_failed_stage_says_what_happened_and_how_to_retry() {
     );
     let failed = sandbox.call(&["pipeline.ron", "--on-error", "continue"]).fails_with(1);
     for line in [
-        "failed: code: `sh -c echo some words; exit 7` ended with code 7",
+        "failed: code: `sh -c echo some words; exit 7` exited with code 7",
         "    some words",
-        "  retry only it: pcae-run pipeline.ron --only code",
+        "  to retry only this stage: pcae-run pipeline.ron --only code",
         "was killed by signal 11",
-        "the program left no `out`; it left: other",
+        "the program did not write `out`; it wrote: other",
         "can't start `no-such-program`",
         "failed: slow: stopped after its time limit of 1 s",
-        "done: 0 executed, 0 cached, 5 failed, 1 not started",
+        ": 0 executed, 0 cached, 1 not started",
+        "finished with 5 failures in ",
     ] {
         assert!(failed.stderr.contains(line), "no `{line}` in:\n{}", failed.stderr);
     }
     let stop = sandbox.call(&["pipeline.ron", "-j", "8", "--on-error", "stop"]).fails_with(1);
     assert!(stop.stderr.contains("stop ["), "the slow one is stopped: {}", stop.stderr);
     let finish = sandbox.call(&["pipeline.ron", "-j", "1"]).fails_with(1);
-    assert!(finish.stderr.contains("1 failed, 5 not started"), "{}", finish.stderr);
+    assert!(finish.stderr.contains("finished with 1 failure in "), "{}", finish.stderr);
+    assert!(finish.stderr.contains("0 cached, 5 not started"), "{}", finish.stderr);
 }
 
 #[test]
@@ -201,6 +203,30 @@ fn read_commands_speak_json() {
 }
 
 #[test]
+fn errors_are_json_too_and_keep_their_exit_code() {
+    let sandbox = Sandbox::new(SUMS);
+    let error = |args: &[&str], code| {
+        let outcome = sandbox.call(args).fails_with(code);
+        assert_eq!(outcome.stderr, "", "{args:?}");
+        outcome.events().pop().unwrap()["error"].clone()
+    };
+    let expected = serde_json::json!({
+        "kind": "usage", "exit_code": 2, "message": "`total` has no cached result",
+        "hints": ["run `pcae-run pipeline.ron --until total`"],
+    });
+    assert_eq!(error(&["export", "total", "out", "pipeline.ron", "--json"], 2), expected);
+    let unknown = error(&["status", "--no-such-option", "--json"], 2);
+    assert_eq!(unknown["kind"], "usage");
+    assert!(unknown["message"].as_str().unwrap().contains("--no-such-option"), "{unknown}");
+    sandbox.edit("Command(", "Comand(");
+    let invalid = error(&["pipeline.ron", "--json"], 2);
+    assert_eq!(invalid["kind"], "invalid-pipeline");
+    let place = &invalid["diagnostics"][0];
+    assert_eq!((&place["file"], &place["line"]), (&"pipeline.ron".into(), &5.into()), "{place}");
+    assert_eq!(place["hints"][0], "did you mean `Command`?");
+}
+
+#[test]
 fn completions_and_manual_are_generated() {
     let sandbox = Sandbox::new(SUMS);
     for shell in ["bash", "zsh", "fish"] {
@@ -208,17 +234,6 @@ fn completions_and_manual_are_generated() {
         assert!(script.contains("pcae-run") && script.contains("trace"), "{shell}");
     }
     assert!(sandbox.call(&["manual"]).ok().stdout.contains(".TH pcae-run 1"));
-}
-
-#[test]
-fn stage_kinds_explain_themselves() {
-    let sandbox = Sandbox::new(SUMS);
-    let all = sandbox.call(&["explain"]).ok();
-    assert_eq!(all.stdout.lines().count(), 19, "{}", all.stdout);
-    let train = sandbox.call(&["explain", "train"]).ok();
-    assert!(train.stdout.contains("batch_size: NonZeroUsize"), "{}", train.stdout);
-    let typo = sandbox.call(&["explain", "Trian"]).fails_with(2);
-    assert!(typo.stderr.contains("did you mean `Train`?"), "{}", typo.stderr);
 }
 
 #[test]
@@ -278,7 +293,8 @@ fn an_own_program_can_feed_a_table_whose_cells_can_be_traced() {
     assert!(lines.next().unwrap().contains(" score-a-0  "), "{}", trace.stdout);
     assert!(lines.next().unwrap().contains(" score-a-2  "), "{}", trace.stdout);
     let wrong = sandbox.call(&["trace", "accuracy", "c", "accuracy"]).fails_with(2);
-    assert!(wrong.stderr.contains("the table has no row `c`, only `a`, `b`"), "{}", wrong.stderr);
+    let error = "error: the table has no row `c`\nhelp: its rows: `a`, `b`\n";
+    assert!(wrong.stderr.ends_with(error), "{}", wrong.stderr);
 }
 
 #[test]
@@ -308,7 +324,7 @@ fn a_chatty_stage_has_a_time_limit_too() {
         "{}",
         failed.stderr
     );
-    assert!(failed.stderr.contains("the end of its log"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("end of its log"), "{}", failed.stderr);
 }
 
 #[test]
@@ -318,7 +334,7 @@ fn reports_of_an_earlier_run_are_named_when_their_stage_fails() {
     sandbox.edit("echo '", "exit 3; echo '");
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
     assert!(
-        failed.stderr.contains("still from an earlier run in reports/own: t"),
+        failed.stderr.contains("out of date in reports/own, from an earlier run: t"),
         "{}",
         failed.stderr
     );

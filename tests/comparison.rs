@@ -31,13 +31,13 @@ fn every_published_number_gets_a_verdict_beside_ours() {
     let compared = sandbox.call(&["compare", "pipeline.ron"]).ok();
     insta::assert_snapshot!(compared.stdout, @r"
     t (Table 1)
-    cell         published     ours          n   margin   p equal   p different   verdict
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-    same / X     4.10 ± 0.08   4.10 ± 0.08   3   0.410    0.007     1.000         reproduced
-    other / X    4.10 ± 0.08   9.10 ± 0.08   3   0.410    1.000     < 0.001       differs
-    unsure / X   5.50 ± 1.20   5.10 ± 0.08   3   0.550    0.816     1.000         inconclusive, more runs alone won't decide
+    cell         published     ours          n   margin   p (equivalence)   p (difference)   verdict
+    ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    same / X     4.10 ± 0.08   4.10 ± 0.08   3   0.410    0.007             1.000            reproduced
+    other / X    4.10 ± 0.08   9.10 ± 0.08   3   0.410    1.000             < 0.001          differs
+    unsure / X   5.50 ± 1.20   5.10 ± 0.08   3   0.550    0.816             1.000            inconclusive, more runs alone won't decide
 
-    1 reproduced, 1 differs, 1 inconclusive (alpha 0.05, adjusted by Holm over all cells)
+    1 reproduced, 1 differs, 1 inconclusive (alpha 0.05, Holm-adjusted over all cells)
     ");
     let lines = sandbox.call(&["compare", "pipeline.ron", "--json"]).ok().events();
     assert_eq!(lines.len(), 4, "one line a number, and the counts");
@@ -86,36 +86,36 @@ fn a_margin_and_runs_are_settings_of_a_table() {
 }
 
 #[test]
-fn a_diff_says_which_cells_moved_appeared_and_vanished() {
+fn a_diff_says_which_cells_changed_were_added_and_were_removed() {
     let sandbox = Sandbox::new(PUBLISHED);
     sandbox.run().ok();
     fs::rename(sandbox.path().join("reports"), sandbox.path().join("before")).unwrap();
     sandbox.run().ok();
     let same = sandbox.call(&["diff", "before/own", "reports/own"]).ok();
-    assert_eq!(same.stdout, "t: same\n");
+    assert_eq!(same.stdout, "t: unchanged\n");
     sandbox.edit(r#""same": "4""#, r#""same": "5""#);
     sandbox.edit(r#""unsure": "5""#, r#""new": "7""#);
     sandbox.edit(r#""unsure": (5.50"#, r#""new": (5.50"#);
     sandbox.run().ok();
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
     insta::assert_snapshot!(moved.stdout, @r#"
-    t: 3 cells not as before
-    cell         before                  now                     change
+    t: 3 cells changed
+    cell         before                  after                   change
     ──────────────────────────────────────────────────────────────────────
     same / x     4.1 ± 0.08165 (n = 3)   5.1 ± 0.08165 (n = 3)   +12.2 std
-    new / x      –                       7.1 ± 0.08165 (n = 3)   appeared
-    unsure / x   5.1 ± 0.08165 (n = 3)   –                       vanished
-    because of score-same-a and 2 more: args[3] "4" -> "5"
-    because of t: input records[0] (model=new, seed=a) is new
-    because of t: input records[0] (model=new, seed=b) is new
-    because of t: input records[0] (model=new, seed=c) is new
-    because of t: input records[0] (model=unsure, seed=a) is gone
-    because of t: input records[0] (model=unsure, seed=b) is gone
-    because of t: input records[0] (model=unsure, seed=c) is gone
-    because of t: values[0].published.new[0] (none) -> 5.5
-    because of t: values[0].published.new[1] (none) -> 1.2
-    because of t: values[0].published.unsure[0] 5.5 -> (none)
-    because of t: values[0].published.unsure[1] 1.2 -> (none)
+    new / x      –                       7.1 ± 0.08165 (n = 3)   added
+    unsure / x   5.1 ± 0.08165 (n = 3)   –                       removed
+    caused by score-same-a and 2 more: args[3] "4" -> "5"
+    caused by t: input records[0] (model=new, seed=a) was added
+    caused by t: input records[0] (model=new, seed=b) was added
+    caused by t: input records[0] (model=new, seed=c) was added
+    caused by t: input records[0] (model=unsure, seed=a) was removed
+    caused by t: input records[0] (model=unsure, seed=b) was removed
+    caused by t: input records[0] (model=unsure, seed=c) was removed
+    caused by t: values[0].published.new[0] (none) -> 5.5
+    caused by t: values[0].published.new[1] (none) -> 1.2
+    caused by t: values[0].published.unsure[0] 5.5 -> (none)
+    caused by t: values[0].published.unsure[1] 1.2 -> (none)
     "#);
     let files = ["diff", "before/own/t.csv", "reports/own/t.csv", "--json"];
     let lines = sandbox.call(&files).fails_with(1).events();
@@ -123,7 +123,7 @@ fn a_diff_says_which_cells_moved_appeared_and_vanished() {
     assert_eq!(movements, ["moved", "appeared", "vanished"]);
     sandbox.call(&["diff", "before/own", "nowhere"]).fails_with(2);
     let empty = sandbox.call(&["diff", "before", "reports/own"]).fails_with(2);
-    assert!(empty.stderr.contains("name a pipeline's report folder"), "{}", empty.stderr);
+    assert!(empty.stderr.contains("name the report folder of a pipeline"), "{}", empty.stderr);
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn a_diff_names_the_first_cause_if_both_folders_tell_how_they_were_made() {
         }
     }
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
-    let because = moved.stdout.lines().find(|line| line.starts_with("because")).unwrap();
-    assert_eq!(because, r#"because of score-same-a and 2 more: args[3] "4" -> "3""#);
+    let cause = moved.stdout.lines().find(|line| line.starts_with("caused by")).unwrap();
+    assert_eq!(cause, r#"caused by score-same-a and 2 more: args[3] "4" -> "3""#);
 }
 
 /// Tells how the newest result of every stage was made.
@@ -150,11 +150,12 @@ fn manifest(sandbox: &Sandbox) -> String {
         let key = sandbox.call(&["why", stage, "--json"]).ok().events()[0]["key"].clone();
         let entry = entry(sandbox, key.as_str().unwrap());
         let made = serde_json::json!({
-            "key": key, "digest": entry["artifact"]["digest"], "record": entry["record"],
+            "kind": entry["record"]["kind"], "key": key, "digest": entry["artifact"]["digest"],
+            "record": entry["record"],
         });
         stages.insert(stage.to_owned(), made);
     }
-    serde_json::json!({"pipeline": "own", "stages": stages}).to_string()
+    serde_json::json!({"pipeline": "own", "stages": stages, "files": {}}).to_string()
 }
 
 fn entry(sandbox: &Sandbox, key: &str) -> serde_json::Value {

@@ -85,7 +85,11 @@ fn collection_lists_first_and_keeps_what_is_reached() {
     sandbox.run().ok();
     assert_eq!(sandbox.results().len(), 8);
     let listed = sandbox.call(&["gc", "pipeline.ron"]).ok();
-    assert!(listed.stderr.starts_with("3 results, 0 stray files"), "{}", listed.stderr);
+    assert!(
+        listed.stderr.starts_with("to delete: 3 results, 0 unreferenced files"),
+        "{}",
+        listed.stderr
+    );
     assert_eq!(sandbox.results().len(), 8, "listing deletes nothing");
     let stray = sandbox.path().join("cache/objects/00/stray");
     fs::create_dir_all(stray.parent().unwrap()).unwrap();
@@ -112,7 +116,8 @@ fn saved_state_is_shown_and_collected_when_no_stage_would_go_on_from_it() {
     sandbox.call(&["doctor"]).ok();
     let listed = sandbox.call(&["gc", "pipeline.ron"]).ok();
     assert!(listed.stdout.starts_with("abababab saved state"), "{}", listed.stdout);
-    let counted = "0 results, 0 stray files, 0 leftovers, 1 saved state could go (3.0 kB)";
+    let counted =
+        "to delete: 0 results, 0 unreferenced files, 0 abandoned files, 1 saved state (3.0 kB)";
     assert!(listed.stderr.starts_with(counted), "{}", listed.stderr);
     assert!(state.exists(), "listing deletes nothing");
     sandbox.call(&["gc", "pipeline.ron", "--delete"]).ok();

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pcae::engine::failpoint::POINTS;
+use pcae::engine::system::failpoint::POINTS;
 use serde_json::Value;
 
 use crate::sandbox::{SUMS, Sandbox, files};
@@ -53,7 +53,7 @@ fn a_full_disk_at_every_point_is_one_clear_line() {
         let stderr = String::from_utf8_lossy(&full.stderr);
         assert_eq!(full.status.code(), Some(1), "{point}: {stderr}");
         assert!(stderr.contains("failed: number-one: "), "{point}: {stderr}");
-        assert!(stderr.contains("no space left on the disk"), "{point}: {stderr}");
+        assert!(stderr.contains("No space left on device"), "{point}: {stderr}");
         assert_like_undisturbed(&sandbox, &reference, point);
     }
 }
@@ -85,7 +85,7 @@ fn a_really_full_disk_leaves_the_cache_valid() {
     Command::new("umount").arg(&disk).status().unwrap();
     assert_eq!(full.code, 1, "{}", full.stderr);
     assert!(full.stderr.contains("failed: large"), "{}", full.stderr);
-    assert!(full.stderr.contains("no space left on the disk"), "{}", full.stderr);
+    assert!(full.stderr.contains("No space left on device"), "{}", full.stderr);
     verified.ok();
     assert_eq!(again.ok().summary()["executed"], 0, "what was finished is kept");
 }

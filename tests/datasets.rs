@@ -79,16 +79,16 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
         "shares": Preprocess(data: "all", split: Train, division: Shares(train: 0.8, validation: 0.3, test: 0.1, seed: 0)),
     })"#,
     );
-    let refused = sandbox.run().fails_with(2);
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
     for told in [
         "`padded` makes `test-images`, but input `data` takes `train-images` or `train-vectors`",
-        "`test` is the test part already",
+        "`test` is already the test split",
         "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
-        "a scale that is measured on held-out data differs from training's",
+        "a scale measured on held-out data differs from that of the training data",
         "`steps` of stage `scaled-at-once`",
-        "data that are held out can't set the scale",
+        "held-out data can't determine the scale",
         "samples are chosen before a scale is measured",
-        "`Variance` counts coordinates in their order, which only codes have",
+        "`Variance` counts coordinates in order, but only codes are ordered",
         "these shares add up to 1.200, more than the whole",
     ] {
         assert!(refused.stderr.contains(told), "{told} is not in\n{}", refused.stderr);
@@ -168,8 +168,8 @@ fn a_pinned_file_is_found_by_its_hash_packed_or_not_and_kept_for_other_pipelines
     ));
     let hash = sha256(TEXT.as_bytes());
     sandbox.edit("4da5157ca4c4b18c2e2c7a69ea8bf27ae8c9e8ef6aa4ec4c2b0b7b4e1b6ac2ed", &hash);
-    let missing = sandbox.run_with(&["--offline"]).fails_with(1);
-    assert!(missing.stderr.contains("the network is off"), "{}", missing.stderr);
+    let missing = sandbox.call(&["pipeline.ron", "--offline"]).fails_with(1);
+    assert!(missing.stderr.contains("not available offline"), "{}", missing.stderr);
 
     let data = sandbox.path().join("data");
     fs::create_dir_all(&data).unwrap();
@@ -190,7 +190,7 @@ fn a_pinned_file_is_found_by_its_hash_packed_or_not_and_kept_for_other_pipelines
     let shared = sandbox.run_with(&["--offline"]).ok();
     assert_eq!(shared.executed(), ["files", "points"]);
     let log = sandbox.call(&["log", "files"]).ok().stdout;
-    assert!(log.contains("in the cache already"), "{log}");
+    assert!(log.contains("already in the cache"), "{log}");
 }
 
 /// Serves `bytes` on loopback: the first answer is cut in the middle, later ones honor `Range`.
@@ -266,7 +266,7 @@ fn what_was_fetched_stays_when_a_later_file_fails() {
     sandbox.edit("FOLDER", &folder);
     sandbox.write("first", "first");
     let failed = sandbox.run_with(&["--keep-going"]).fails_with(1);
-    assert!(failed.stdout.contains("`b` could not be had"), "{}", failed.stdout);
+    assert!(failed.stdout.contains("`b` is not available"), "{}", failed.stdout);
     fs::remove_file(sandbox.path().join("first")).unwrap();
     sandbox.write("second", "second");
     sandbox.call(&["gc", "pipeline.ron", "--delete"]).ok();
@@ -322,12 +322,12 @@ fn settings_of_data_that_cannot_hold_are_told_before_anything_runs() {
         "f": Download(files: Pinned([(name: "x", bytes: 1, sha256: "ff", mirrors: [])])),
     })"#,
     );
-    let refused = sandbox.run().fails_with(2);
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
     for told in [
-        "this data set is read from files, and none are given",
-        "this data set is made on the spot and reads no files",
-        "a scale that is measured would differ between the parts of a set",
-        "a division says how parts are made, but no part is asked for",
+        "this data set is read from files, but none are given",
+        "this data set is generated and reads no files",
+        "a measured scale would differ between the splits of a data set",
+        "`division` says how splits are made, but no `split` is chosen",
         "expected a plain file name, found \"../x\"",
         "expected 64 hexadecimal digits",
     ] {
@@ -337,5 +337,5 @@ fn settings_of_data_that_cannot_hold_are_told_before_anything_runs() {
 
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest;
-    pcae::download::Sha256Digest::from_bytes(sha2::Sha256::digest(bytes).into()).to_string()
+    pcae::data::download::Sha256Digest::from_bytes(sha2::Sha256::digest(bytes).into()).to_string()
 }

@@ -1,10 +1,10 @@
 use std::fs;
 use std::path::Path;
 
-use pcae::engine::diagnostic::{Style, draw};
-use pcae::engine::outside::Presence;
+use pcae::engine::pipeline::diagnostic::{Style, draw};
+use pcae::engine::pipeline::search_paths::FileProbe;
+use pcae::engine::pipeline::source::Source;
 use pcae::engine::plan::Plan;
-use pcae::engine::source::Source;
 use pcae::stages::AnyStage;
 
 use crate::sandbox::Sandbox;
@@ -12,7 +12,7 @@ use crate::sandbox::Sandbox;
 /// Draws the mistakes of a pipeline text.
 fn drawing(name: &str, text: &str) -> String {
     let source = Source::new(name, text);
-    match Plan::<AnyStage>::load(&source, &Presence::Seen) {
+    match Plan::<AnyStage>::load(&source, &FileProbe::Search) {
         Ok(_) => "no mistakes".to_owned(),
         Err(mistakes) => draw(&source, &mistakes, Style::Plain),
     }

@@ -20,16 +20,20 @@ mod datasets;
 mod diagnostics;
 /// Distances along graphs of images and vectors.
 mod distances;
+/// READMEs: what they say is so.
+mod documentation;
+/// What the program says of stage kinds and settings.
+mod explain;
 /// Data to pipelines: what `init` sees, says and writes.
 mod init;
 /// What trained models are good for: classes, images between images, how long they took.
 mod latent_use;
 /// The LaTeX report, compiled.
 mod latex;
-/// What a person is told and asked before a run starts.
-mod outlook;
 /// The paper as a pipeline, and the report that is kept.
 mod paper;
+/// What is checked, printed and asked before a run starts.
+mod preflight;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// The report page, its manifest and their check.

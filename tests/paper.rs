@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use pcae::engine::outside::Presence;
+use pcae::engine::pipeline::search_paths::FileProbe;
+use pcae::engine::pipeline::source::Source;
 use pcae::engine::plan::Plan;
-use pcae::engine::source::Source;
 use pcae::stages::AnyStage;
 
 fn plan(name: &str) -> Plan<AnyStage> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines").join(name);
     let source = Source::read(&path).unwrap();
-    Plan::load(&source, &Presence::Recorded(BTreeSet::new())).unwrap()
+    Plan::load(&source, &FileProbe::Recorded(BTreeSet::new())).unwrap()
 }
 
 #[test]

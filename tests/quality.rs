@@ -77,5 +77,9 @@ fn distances_between_other_samples_are_refused() {
         factors: Continuous(samples: 120, seed: 1))), split: Train), "distances": Geo"#;
     sandbox.edit(r#""distances": Geo"#, others);
     let failed = sandbox.call(&["pipeline.ron", "--until", "isometry"]).fails_with(1);
-    assert!(failed.stderr.contains("the distances are between other samples"), "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains("the distances belong to other samples than `data`"),
+        "{}",
+        failed.stderr
+    );
 }

@@ -104,12 +104,12 @@ fn a_kept_report_is_checked_without_a_cache() {
     sandbox.write("reports/own/t.csv", &table.replace('1', "2"));
     let forged = check(&sandbox).fails_with(1);
     assert!(
-        forged.stdout.contains("t.csv: is not the file that its stage made"),
+        forged.stdout.contains("t.csv: differs from the file that its stage wrote"),
         "{}",
         forged.stdout
     );
     fs::remove_file(sandbox.path().join("reports/own/t.csv")).unwrap();
-    assert!(check(&sandbox).fails_with(1).stdout.contains("t.csv: is not there"));
+    assert!(check(&sandbox).fails_with(1).stdout.contains("t.csv: is missing"));
     sandbox.write("reports/own/t.csv", &table);
     check(&sandbox).ok();
 }

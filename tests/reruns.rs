@@ -139,7 +139,7 @@ fn a_damaged_file_is_a_miss_with_one_line() {
         sandbox.call(&["cache", "verify"]).fails_with(5);
         let run = sandbox.call(&["pipeline.ron"]).ok();
         assert_eq!(
-            run.stderr.matches("can't be used and is made again").count(),
+            run.stderr.matches("can't be used and is computed again").count(),
             1,
             "{}",
             run.stderr
@@ -176,7 +176,7 @@ fn the_index_can_be_lost() {
     sandbox.run().ok();
     lose_index(&sandbox);
     let rebuilt = sandbox.call(&["cache", "rebuild"]).ok();
-    assert!(rebuilt.stdout.contains("5 entries"), "{}", rebuilt.stdout);
+    assert!(rebuilt.stdout.contains("5 results"), "{}", rebuilt.stdout);
     assert_eq!(sandbox.run().ok().summary()["executed"], 0);
 }
 
@@ -339,5 +339,5 @@ fn distances_of_other_images_are_refused() {
         images("those", 2),
     ));
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
-    assert!(failed.stderr.contains("between other samples than `data`"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("belong to other samples than `data`"), "{}", failed.stderr);
 }

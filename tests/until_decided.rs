@@ -48,10 +48,13 @@ fn runs_are_added_only_where_the_verdict_is_open_and_only_once() {
     assert!(executed.contains(&"score-noisy-7".to_owned()), "{executed:?}");
     assert!(!executed.iter().any(|stage| stage.starts_with("score-sure")), "{executed:?}");
     let lines = first.events();
-    let looks: Vec<_> = lines.iter().filter(|line| line["added"].is_object()).collect();
-    assert_eq!(looks.len(), 3, "{lines:?}");
-    assert_eq!(looks[1]["added"]["seed"], serde_json::json!([3, 4]));
-    assert_eq!((&looks[1]["inconclusive"], &looks[2]["inconclusive"]), (&1.into(), &0.into()));
+    let analyses: Vec<_> = lines.iter().filter(|line| line["added"].is_object()).collect();
+    assert_eq!(analyses.len(), 3, "{lines:?}");
+    assert_eq!(analyses[1]["added"]["seed"], serde_json::json!([3, 4]));
+    assert_eq!(
+        (&analyses[1]["inconclusive"], &analyses[2]["inconclusive"]),
+        (&1.into(), &0.into())
+    );
     let verdicts: Vec<_> = lines.iter().filter(|line| line["verdict"].is_string()).collect();
     assert_eq!((&verdicts[0]["ours"]["n"], &verdicts[0]["look"]), (&3.into(), &1.into()));
     assert_eq!((&verdicts[1]["ours"]["n"], &verdicts[1]["look"]), (&8.into(), &3.into()));
@@ -60,13 +63,13 @@ fn runs_are_added_only_where_the_verdict_is_open_and_only_once() {
     let second = compare(&sandbox, &[]).ok();
     insta::assert_snapshot!(second.stdout, @r"
     t (Table 1)
-    cell        published      ours           n   margin   p equal   p different   verdict
-    ─────────────────────────────────────────────────────────────────────────────────────────
-    sure / X    4.10 ± 0.08    4.10 ± 0.08    3   1.000    0.002     1.000         reproduced
-    noisy / X   10.00 ± 1.00   10.00 ± 0.60   8   1.000    0.001     1.000         reproduced
+    cell        published      ours           n   margin   p (equivalence)   p (difference)   verdict
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    sure / X    4.10 ± 0.08    4.10 ± 0.08    3   1.000    0.002             1.000            reproduced
+    noisy / X   10.00 ± 1.00   10.00 ± 0.60   8   1.000    0.001             1.000            reproduced
     extended: noisy / X: 8 runs instead of 3, look 3
 
-    2 reproduced (alpha 0.05 over 3 looks, adjusted by Holm over all cells)
+    2 reproduced (alpha 0.05 over 3 looks, Holm-adjusted over all cells)
     ");
     insta::assert_snapshot!(second.stderr, @r"
     look 1 (alpha 0.025): 1 of 2 inconclusive
@@ -95,7 +98,7 @@ fn no_more_labels_are_added_than_allowed() {
     let stopped = compare(&sandbox, &["--most", "4"]).ok();
     assert!(stopped.stdout.contains("4 runs instead of 3, look 2"), "{}", stopped.stdout);
     assert!(
-        stopped.stderr.contains("1 inconclusive with all labels allowed (`--most 4`)"),
+        stopped.stderr.contains("1 still inconclusive with as many labels as allowed (`--most 4`)"),
         "{}",
         stopped.stderr
     );
@@ -112,7 +115,7 @@ fn a_failed_run_stops_the_looks_until_it_is_repaired() {
     sandbox.run().ok();
     let failed = compare(&sandbox, &["-k"]).fails_with(1);
     assert!(failed.stderr.contains("failed: score-noisy-4"), "{}", failed.stderr);
-    assert!(failed.stderr.contains("the same command goes on"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("run the same command to resume"), "{}", failed.stderr);
     assert_eq!(failed.stdout, "", "no verdict on the runs that happened to work");
 }
 
@@ -139,5 +142,5 @@ fn an_axis_that_the_records_do_not_follow_adds_nothing() {
     sandbox.edit(r#"Each("score-{model}-{seed}")"#, r#"Each("score-{model}-{few}")"#);
     sandbox.run().ok();
     let stuck = compare(&sandbox, &[]).ok();
-    assert!(stuck.stderr.contains("reads no records of further labels"), "{}", stuck.stderr);
+    assert!(stuck.stderr.contains("has no records for more labels"), "{}", stuck.stderr);
 }

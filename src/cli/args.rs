@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: options, commands and their help.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::device::DeviceName;
-use crate::engine::select::Choice;
+use crate::engine::plan::select::Choice;
 
-/// Run declared experiment pipelines; compute every result once
+/// Run experiment pipelines from a file; compute each result only once
 #[derive(Debug, Parser)]
 #[command(name = "pcae-run", version, max_term_width = 100, subcommand_negates_reqs = true)]
-pub(super) struct Cli {
-    /// What to do; running a pipeline is the default
+pub(crate) struct Cli {
+    /// The command; without one, the pipeline is run
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// How to run
+    /// What to run, and how
     #[command(flatten)]
     pub run: RunArgs,
     /// Options of every command
@@ -25,88 +25,89 @@ pub(super) struct Cli {
 
 /// Options of every command
 #[derive(Clone, Debug, Args)]
-pub(super) struct Common {
+pub(crate) struct Common {
     /// Keep results in this folder
     #[arg(long, global = true, value_name = "DIR", default_value = "cache")]
     pub cache: PathBuf,
-    /// Put tables and figures into this folder
+    /// Write tables and figures to this folder
     #[arg(long, global = true, value_name = "DIR", default_value = "reports")]
     pub reports: PathBuf,
-    /// Look here for data files that are not beside the pipeline file
+    /// Also search this folder for data files
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Use no network: downloads must be in the data folder or in the cache
+    /// Do not use the network: downloads must already be in the data folder or the cache
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Compute models on this device (see `pcae-run doctor`)
+    /// Run models on this device (see `pcae-run doctor`)
     #[arg(long, global = true, value_name = "NAME", default_value = "flex")]
     pub device: DeviceName,
-    /// Run this many stages side by side [default: processor cores]
+    /// Run up to this many stages in parallel [default: number of processor cores]
     #[arg(short, long, global = true, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<usize>,
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line; errors too
     #[arg(long, global = true)]
     pub json: bool,
-    /// Check the digest of every cached file that is used, large ones too
+    /// Verify the digest of every cached file that is used, including large ones
     #[arg(long, global = true)]
     pub verify: bool,
 }
 
-/// How to run
+/// What to run, and how
 #[derive(Clone, Debug, Args)]
-pub(super) struct RunArgs {
+pub(crate) struct RunArgs {
     /// The pipeline file
     #[arg(value_name = "FILE", required = true)]
     pub file: Option<PathBuf>,
-    /// Show what would run, and why, then stop
+    /// Show what would run and why, then exit
     #[arg(short = 'n', long)]
     pub dry_run: bool,
     /// Run only these stages (name or glob); their inputs must be cached
     #[arg(long, value_name = "STAGE")]
     pub only: Vec<String>,
-    /// Run these stages and everything that reads them
+    /// Run these stages and everything that depends on them
     #[arg(long, value_name = "STAGE")]
     pub from: Vec<String>,
-    /// Run these stages and everything they need
+    /// Run these stages and everything they depend on
     #[arg(long, value_name = "STAGE")]
     pub until: Vec<String>,
-    /// Run these stages even though their results are cached
+    /// Run these stages even if their results are cached
     #[arg(short, long, value_name = "STAGE")]
     pub force: Vec<String>,
     /// How stages are run
     #[command(flatten)]
-    pub manner: MannerArgs,
+    pub runner: RunnerArgs,
 }
 
 /// How stages are run
 #[derive(Clone, Debug, Args)]
-pub(super) struct MannerArgs {
-    /// What happens to the rest when a stage fails
+pub(crate) struct RunnerArgs {
+    /// What to do with the other stages when one fails
     #[arg(long, value_name = "POLICY", default_value = "finish")]
     pub on_error: OnError,
-    /// The same as --on-error continue
+    /// Same as --on-error continue
     #[arg(short, long)]
     pub keep_going: bool,
-    /// Start a failed stage again this often
+    /// Retry a failed stage up to this many times
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub retries: u32,
     /// Stop a stage after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
-    /// Run this many model stages side by side [default: processor cores, or 1 on a GPU]
+    /// Run up to this many model stages in parallel [default: number of processor cores, or 1 on a
+    /// GPU]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub device_jobs: Option<usize>,
-    /// Give up when another process keeps a key longer than this
+    /// Stop waiting for another run after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub lock_timeout: Option<u64>,
-    /// Start without asking, even if the run may take more than a day
+    /// Start without asking, even if the run is predicted to take more than a day
     #[arg(short, long)]
     pub yes: bool,
 }
 
 impl RunArgs {
     /// Returns which stages are meant.
-    pub(super) fn choice(&self) -> Choice {
+    pub(crate) fn choice(&self) -> Choice {
         Choice {
             only: self.only.clone(),
             from: self.from.clone(),
@@ -116,40 +117,41 @@ impl RunArgs {
     }
 }
 
-/// What happens to the rest when a stage fails
+/// What to do with the other stages when one fails
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum OnError {
-    /// Running stages finish, no new ones start
+pub(crate) enum OnError {
+    /// Let running stages finish, and start no others
     Finish,
-    /// Running stages are stopped
+    /// Stop running stages
     Stop,
-    /// Everything that doesn't need the failed stage still runs
+    /// Run everything that does not depend on the failed stage
     Continue,
 }
 
-/// A pipeline file that may be left out
+/// An optional pipeline file
 #[derive(Clone, Debug, Args)]
-pub(super) struct File {
-    /// The pipeline file [default: the one that was run last on this cache]
+pub(crate) struct File {
+    /// The pipeline file [default: the one last run with this cache]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
 
-/// What to do
+/// A command
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    /// Look at data and write a pipeline that estimates their dimension
+pub(crate) enum Command {
+    /// Inspect data and write a pipeline that estimates its intrinsic dimension
     Init {
-        /// A .npy, .npz, .csv or .parquet file, or a folder or .zip of pictures
+        /// A .npy, .npz, .csv or .parquet file, or a folder or .zip of images
         #[arg(value_name = "DATA")]
         path: PathBuf,
-        /// Write the pipeline to this file [default: the data's name with .ron, in this folder]
+        /// Write the pipeline to this file [default: the data's name with .ron, in the current
+        /// folder]
         #[arg(short, long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
     /// Show what would run, why, and how long it may take
     Plan(File),
-    /// Show in which components a stage's key differs from the closest earlier one
+    /// Show how a stage's key differs from the closest other one in the cache
     Why {
         /// The stage
         stage: String,
@@ -158,26 +160,26 @@ pub(super) enum Command {
     },
     /// Show which stages are cached
     Status {
-        /// Exit with code 3 if anything would run
+        /// Exit with code 3 if any stage would run
         #[arg(long)]
         check: bool,
         #[command(flatten)]
         file: File,
     },
-    /// Draw the graph of stages
+    /// Print the graph of stages
     Graph {
-        /// For Graphviz
+        /// Print it for Graphviz
         #[arg(long, conflicts_with = "mermaid")]
         dot: bool,
-        /// For Mermaid
+        /// Print it for Mermaid
         #[arg(long)]
         mermaid: bool,
         #[command(flatten)]
         file: File,
     },
-    /// Print what a stage printed when it ran last
+    /// Print what a stage printed when it last ran
     Log {
-        /// The stage, or the first digits of a key
+        /// The stage, or at least the first 8 digits of a key
         stage: String,
         #[command(flatten)]
         file: File,
@@ -186,7 +188,7 @@ pub(super) enum Command {
     Export {
         /// The stage
         stage: String,
-        /// Where to
+        /// The folder to copy to
         folder: PathBuf,
         #[command(flatten)]
         file: File,
@@ -202,76 +204,77 @@ pub(super) enum Command {
         #[command(flatten)]
         file: File,
     },
-    /// Judge published numbers against ours: reproduced, better, differs or inconclusive
+    /// Compare published numbers with ours: reproduced, better, differs or inconclusive
     Compare {
-        /// Chance of any wrong verdict of a kind, over all cells
-        #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = between_zero_and_half)]
+        /// Probability of any wrong verdict of one kind over all cells (family-wise error rate)
+        #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = between_zero_and_half)]
         alpha: f64,
-        /// Which look this is, from 1, if runs are added until verdicts stand: each spends half
-        /// of the alpha that is left
+        /// The number of this look, from 1, if you add runs until a verdict is reached: each look
+        /// spends half of the remaining alpha
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=30))]
         look: Option<u32>,
-        /// Add runs where the verdict is inconclusive and look again, until none is; every look
-        /// spends half of the alpha that is left
+        /// Add runs where the verdict is inconclusive and compare again, until none is; each look
+        /// spends half of the remaining alpha
         #[arg(long, conflicts_with = "look")]
         until_decided: bool,
-        /// With --until-decided: have at most this many labels on the axis that is averaged over
+        /// With --until-decided: extend the axis that is averaged over to at most this many labels
         #[arg(long, value_name = "N", default_value_t = 20, requires = "until_decided", value_parser = at_least_one)]
         most: usize,
-        /// Exit with code 4 unless every published number is reproduced or bettered
+        /// Exit with code 4 unless every published number is reproduced or better
         #[arg(long)]
         strict: bool,
         #[command(flatten)]
         file: File,
         #[command(flatten, next_help_heading = "Options of --until-decided")]
-        manner: MannerArgs,
+        runner: RunnerArgs,
     },
-    /// Show which cells moved between two reports, how far and why; exit with code 1 if any did
+    /// Show which cells changed between two reports, by how much and why; exit with code 1 if any
+    /// did
     Diff {
-        /// The report folder or CSV file before
+        /// The earlier report folder or CSV file
         old: PathBuf,
-        /// The report folder or CSV file now
+        /// The later report folder or CSV file
         new: PathBuf,
     },
-    /// Write a pipeline's report page from what the cache holds, running nothing
+    /// Write a pipeline's report page from the cache, without running anything
     Report {
-        /// Show it in a browser
+        /// Open it in a browser
         #[arg(long)]
         open: bool,
-        /// Keep it up to date while a run goes on, until Ctrl-C
+        /// Keep it up to date during a run, until Ctrl-C
         #[arg(long)]
         watch: bool,
-        /// Check instead, without a cache, that the report is of this program and pipeline file
+        /// Instead check, without a cache, that the report matches this program and pipeline file
         #[arg(long, conflicts_with_all = ["open", "watch"])]
         check: bool,
         #[command(flatten)]
         file: File,
     },
-    /// Look after the cache
+    /// Inspect or repair the cache
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// List what no given pipeline reaches any more; delete it with --delete
+    /// List results that no given pipeline uses any more; delete them with --delete
     Gc {
-        /// Pipelines whose results stay [default: all that were run on this cache]
+        /// Pipelines whose results are kept [default: all that were run with this cache]
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Delete what is listed
         #[arg(long)]
         delete: bool,
-        /// Stop when this many megabytes are listed
+        /// List no more than it takes to free this many megabytes
         #[arg(long, value_name = "MB")]
         free: Option<u64>,
     },
-    /// Test the cache folder, the backend, threads and disk
+    /// Check the cache folder, the device, threads and the disk
     Doctor,
-    /// Show what a stage kind or a setting does, an example and its fields
+    /// Show what a stage kind or any other name in a pipeline means, with its settings
     Explain {
-        /// The kind, or a type or name of settings [default: list all kinds]
-        kind: Option<String>,
+        /// A name as written in pipelines, such as `Train`, `Pcae` or `Adam` [default: list stage kinds]
+        name: Option<String>,
     },
-    /// Print a completion script
+    /// Print a shell completion script
     Completions {
-        /// For this shell
+        /// The shell
         shell: Shell,
     },
     /// Print the manual page
@@ -279,7 +282,7 @@ pub(super) enum Command {
     /// Run one job
     #[command(hide = true)]
     Stage(StageArgs),
-    /// Run a program and end all that it started
+    /// Run a program, and end everything it started when it ends
     #[command(hide = true)]
     Supervise {
         /// The process whose end is the program's end
@@ -291,40 +294,40 @@ pub(super) enum Command {
     },
 }
 
-/// Look after the cache
+/// Inspect or repair the cache
 #[derive(Debug, Subcommand)]
-pub(super) enum CacheCommand {
+pub(crate) enum CacheCommand {
     /// Show what the cache holds
     Stats,
-    /// Check every file of every entry
+    /// Verify every file of every result
     Verify,
-    /// Make the index anew from the manifests
+    /// Rebuild the index from the manifests
     Rebuild,
 }
 
 /// Run one job
 #[derive(Debug, Args)]
-pub(super) struct StageArgs {
+pub(crate) struct StageArgs {
     /// The job file
     #[arg(long)]
     pub job: PathBuf,
     /// The log so far, and its name once the key is claimed
     #[arg(long, num_args = 2)]
     pub log: Vec<PathBuf>,
-    /// Threads it may use
+    /// The number of threads it may use
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// The process to die with
+    /// End when this process ends
     #[arg(long)]
     pub die_with: Option<u32>,
-    /// Give up when another process keeps the key longer than this
+    /// Stop waiting for another run after this many seconds
     #[arg(long)]
     pub lock_timeout: Option<u64>,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(0) => Err("must be at least 1".to_owned()),
         Ok(count) => Ok(count),
         Err(error) => Err(format!("{error}")),
     }
@@ -333,7 +336,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 fn between_zero_and_half(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if share > 0.0 && share < 0.5 => Ok(share),
-        Ok(_) => Err("it must be above 0 and below 0.5".to_owned()),
+        Ok(_) => Err("must be above 0 and below 0.5".to_owned()),
         Err(error) => Err(format!("{error}")),
     }
 }

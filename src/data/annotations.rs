@@ -1,11 +1,14 @@
 //! What is known of each sample beside its values: factors, a class, its part of the set.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DataError;
 
 /// A part of a data set that shares no sample with the other parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum Split {
     /// What models learn from.
     Train,
@@ -61,6 +64,17 @@ pub struct Classes {
 }
 
 impl Classes {
+    /// Numbers the different labels in their order; `None` if there are more than 65,536.
+    pub(super) fn numbered<T: Ord + ToString>(labels: &[T]) -> Option<Self> {
+        let mut distinct: Vec<&T> = labels.iter().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let number =
+            |label| distinct.binary_search(&label).ok().and_then(|at| u16::try_from(at).ok());
+        let values = labels.iter().map(number).collect::<Option<_>>()?;
+        Some(Self { names: distinct.into_iter().map(ToString::to_string).collect(), values })
+    }
+
     /// Returns the number of samples of each class.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.names.len()];
@@ -97,7 +111,7 @@ impl Annotations {
                 classes.values.iter().find(|&&class| usize::from(class) >= classes.names.len());
             unnamed.map_or(Ok(()), |class| {
                 Err(DataError::Unfit(format!(
-                    "class {class} has no name: there are {} classes",
+                    "class {class} has no name: the number of named classes is {}",
                     classes.names.len()
                 )))
             })
@@ -156,6 +170,6 @@ mod tests {
         let mut annotations = three();
         annotations.classes.as_mut().unwrap().names.pop();
         let error = annotations.check(3).unwrap_err();
-        assert_eq!(error.to_string(), "class 1 has no name: there are 1 classes");
+        assert_eq!(error.to_string(), "class 1 has no name: the number of named classes is 1");
     }
 }

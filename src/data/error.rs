@@ -27,7 +27,7 @@ pub enum DataError {
         cause: io::Error,
     },
     /// A file that the data set needs is not among those given.
-    #[error("there is no file {wanted}; {}", list(present))]
+    #[error("no {wanted} found{}", only(present))]
     Missing {
         /// What was looked for, in words.
         wanted: String,
@@ -45,7 +45,7 @@ pub enum DataError {
         reason: String,
     },
     /// The samples lack something that the settings name.
-    #[error("these samples have no {what} `{name}`; {}", list(present))]
+    #[error("these samples have no {what} `{name}`{}", only(present))]
     Unknown {
         /// What kind of thing: `factor`, `class`, ...
         what: &'static str,
@@ -76,14 +76,12 @@ impl DataError {
     }
 }
 
-/// Names a few items and counts the rest.
-fn list(items: &[String]) -> String {
+/// Says what is there instead: names a few items and counts the rest.
+fn only(items: &[String]) -> String {
     const SHOWN: usize = 12;
     match items {
-        [] => "there are none".to_owned(),
-        items if items.len() <= SHOWN => format!("there are {}", items.join(", ")),
-        items => {
-            format!("there are {} and {} more", items[..SHOWN].join(", "), items.len() - SHOWN)
-        }
+        [] => " (there are none)".to_owned(),
+        items if items.len() <= SHOWN => format!(", only {}", items.join(", ")),
+        items => format!(", only {} and {} more", items[..SHOWN].join(", "), items.len() - SHOWN),
     }
 }

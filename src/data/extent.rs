@@ -6,10 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::{self, Choice, Division};
-use super::{
-    DatasetSpec, Dsprites, ImageShape, Recipe, SampleForm, Sampling, Shapes3d, Shapes3dFactors,
-    Split, Step,
-};
+use super::{ImageShape, Recipe, SampleForm, Split, Step};
 
 /// Number and form of samples.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +27,20 @@ impl Extent {
         Self { count, form, parts: None, levels: &[] }
     }
 
-    fn in_parts(form: SampleForm, parts: [usize; 3]) -> Self {
+    /// Describes samples of which these numbers are in the published parts.
+    pub(super) fn in_parts(form: SampleForm, parts: [usize; 3]) -> Self {
         Self { parts: Some(parts), ..Self::new(parts.iter().sum(), form) }
+    }
+
+    /// Describes one sample for each combination of the values of some factors.
+    pub(super) fn lattice(form: SampleForm, levels: &'static [(&'static str, usize)]) -> Self {
+        let count = levels.iter().map(|(_, count)| count).product();
+        Self::new(count, form).with_levels(levels)
+    }
+
+    /// Adds how many values factors and classes have.
+    pub(super) fn with_levels(self, levels: &'static [(&'static str, usize)]) -> Self {
+        Self { levels, ..self }
     }
 
     /// Returns what is left when a recipe has been followed.
@@ -48,7 +57,7 @@ impl Extent {
                 (
                     Step::Crop(side) | Step::Pad(side) | Step::Resize { size: side, .. },
                     SampleForm::Image(ImageShape { channels, .. }),
-                ) => left.form = square(channels, side.get()),
+                ) => left.form = SampleForm::square(channels, side.get()),
                 (Step::Flatten, form) => left.form = SampleForm::Vector { width: form.values() },
                 _ => {}
             }
@@ -72,7 +81,7 @@ impl Extent {
                 rows::counts_of(self.count, &shares)[at]
             }
             (None | Some(Division::Published), None) => {
-                rows::counts_of(self.count, &rows::USUAL)[at]
+                rows::counts_of(self.count, &rows::DEFAULT_SHARES)[at]
             }
         }
     }
@@ -95,73 +104,10 @@ impl Extent {
     }
 }
 
-impl DatasetSpec {
-    /// Returns how many samples of which form there are, where the settings alone tell.
-    pub fn extent(&self) -> Option<Extent> {
-        const CLASSES: &[(&str, usize)] = &[("class", 10)];
-        const SPRITES: &[(&str, usize)] =
-            &[("shape", 3), ("scale", 6), ("orientation", 40), ("x", 32), ("y", 32)];
-        const ELLIPSES: &[(&str, usize)] =
-            &[("scale", 6), ("orientation", 15), ("x", 32), ("y", 32)];
-        const SCENES: &[(&str, usize)] = &[
-            ("floor_hue", 10),
-            ("wall_hue", 10),
-            ("object_hue", 10),
-            ("scale", 8),
-            ("shape", 4),
-            ("orientation", 15),
-        ];
-        let full = |form, levels: &'static [(&'static str, usize)]| Extent {
-            levels,
-            ..Extent::new(levels.iter().map(|(_, count)| count).product(), form)
-        };
-        Some(match self {
-            Self::Mnist(_) | Self::FashionMnist(_) => {
-                let extent = Extent::in_parts(square(1, 28), [60_000, 5_000, 5_000]);
-                Extent { levels: CLASSES, ..extent }
-            }
-            Self::CelebA(_) => {
-                let face = SampleForm::Image(ImageShape { channels: 3, height: 218, width: 178 });
-                Extent::in_parts(face, [162_770, 19_867, 19_962])
-            }
-            Self::Dsprites(Dsprites::Original) => full(square(1, 64), SPRITES),
-            Self::Dsprites(Dsprites::Render(rendering)) => {
-                let form = square(1, rendering.size.get());
-                match &rendering.factors {
-                    Sampling::Lattice => full(form, ELLIPSES),
-                    Sampling::Continuous { samples, .. } => {
-                        Extent::in_parts(form, [samples.get(); 3])
-                    }
-                }
-            }
-            Self::Shapes3d(Shapes3d::Original) => full(square(3, 64), SCENES),
-            Self::Shapes3d(Shapes3d::Render { size, factors, .. }) => {
-                let form = square(3, size.get());
-                match factors {
-                    Shapes3dFactors::Lattice => full(form, SCENES),
-                    Shapes3dFactors::Subset => Extent::new(15_000, form),
-                    Shapes3dFactors::Continuous { samples, .. } => {
-                        Extent::in_parts(form, [samples.get(); 3])
-                    }
-                }
-            }
-            Self::Manifold(manifold) => {
-                let form = SampleForm::Vector { width: manifold.width() };
-                Extent::new(manifold.samples.get(), form)
-            }
-            Self::Array(_) | Self::ImageFolder(_) | Self::Table(_) => return None,
-        })
-    }
-}
-
-const fn square(channels: usize, side: usize) -> SampleForm {
-    SampleForm::Image(ImageShape { channels, height: side, width: side })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{BrokenPolicy, Files, Samples};
+    use crate::data::{BrokenPolicy, DatasetSpec, Files, Samples};
 
     fn spec(text: &str) -> DatasetSpec {
         ron::Options::default()

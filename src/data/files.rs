@@ -39,12 +39,12 @@ impl Files {
                 return Ok(*by_order.unwrap_or(first));
             };
             return Err(DataError::Unfit(format!(
-                "`{}` and `{}` are both there: name one folder",
+                "`{}` and `{}` both match: name one folder",
                 first.name, other.name
             )));
         }
         Err(DataError::Missing {
-            wanted: format!("`{}`", names.join("` or `")),
+            wanted: format!("file `{}`", names.join("` or `")),
             present: self.0.keys().cloned().collect(),
         })
     }
@@ -53,9 +53,9 @@ impl Files {
     pub fn only(&self) -> Result<DataFile<'_>, DataError> {
         match self.iter().collect::<Vec<_>>()[..] {
             [file] => Ok(file),
-            [] => Err(DataError::Unfit("a file is wanted here, but none is given".to_owned())),
+            [] => Err(DataError::Unfit("expected a file, but none is given".to_owned())),
             [first, second, ..] => Err(DataError::Unfit(format!(
-                "one file is wanted here, but {} are given, such as `{}` and `{}`",
+                "expected one file, found {}, such as `{}` and `{}`",
                 self.0.len(),
                 first.name,
                 second.name
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(found.find(&["c", "a"]).unwrap().name, "data/a");
         assert_eq!(
             found.find(&["c"]).unwrap_err().to_string(),
-            "there is no file `c`; there are data/a, data/b.gz"
+            "no file `c` found, only data/a, data/b.gz"
         );
     }
 
@@ -121,7 +121,7 @@ mod tests {
         let both = files(&["data/fashion/a.gz", "data/mnist/a", "data/mnist/a.gz"]);
         assert_eq!(
             both.find(&["a"]).unwrap_err().to_string(),
-            "`data/fashion/a.gz` and `data/mnist/a` are both there: name one folder"
+            "`data/fashion/a.gz` and `data/mnist/a` both match: name one folder"
         );
         assert!(files(&["x/a-b", "y/a.b"]).find(&["a-b", "a.b"]).is_err(), "another spelling");
         assert_eq!(files(&["mnist/a", "mnist/a.gz"]).find(&["a"]).unwrap().name, "mnist/a");

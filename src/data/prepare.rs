@@ -178,7 +178,7 @@ fn stream(
         let broken = source.read(block, pixels)?;
         if let (Some(first), BrokenPolicy::Fail) = (broken.first(), recipe.broken) {
             return Err(DataError::Unfit(format!(
-                "{}: mend or remove it, or set `skip_broken: true`",
+                "{}: fix or remove it, or set `skip_broken: true`",
                 first.message
             )));
         }
@@ -243,7 +243,7 @@ fn scaled<'a>(
                 let measured = like.as_ref().unwrap_or(&points);
                 if measured.width() != points.width() {
                     return Err(DataError::Unfit(format!(
-                        "the data to scale like has {} coordinates, these have {}",
+                        "the data of `like` has {} coordinates, these samples have {}",
                         measured.width(),
                         points.width()
                     )));
@@ -288,7 +288,7 @@ impl<T: Copy + PartialEq> Varies<T> {
         }
         if self.count > 1 && !self.differ {
             return Err(DataError::Unfit(format!(
-                "all {} {what} are equal, so there is nothing to learn from them",
+                "all {} {what} are identical, so there is nothing to learn from them",
                 self.count
             )));
         }
@@ -403,7 +403,7 @@ mod tests {
         let none = BTreeMap::new();
         let mut recipe = recipe(&none, &[]);
         let error = run(Rows::new(Some(2)), &recipe).unwrap_err();
-        assert_eq!(error, "faces/2.jpg: torn: mend or remove it, or set `skip_broken: true`");
+        assert_eq!(error, "faces/2.jpg: torn: fix or remove it, or set `skip_broken: true`");
         recipe.broken = BrokenPolicy::Skip;
         let (pixels, prepared) = run(Rows::new(Some(2)), &recipe).unwrap();
         assert_eq!(pixels, [0, 0, 1, 1, 3, 3, 4, 4, 5, 5, 6, 6]);
@@ -435,7 +435,7 @@ mod tests {
         let error = prepare(samples, &recipe, &mut Vec::new(), &mut |_, _| ()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "all 3 vectors are equal, so there is nothing to learn from them"
+            "all 3 vectors are identical, so there is nothing to learn from them"
         );
     }
 }

@@ -12,18 +12,19 @@ use std::cell::RefCell;
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DataError, ImageShape};
 
-/// How pixels are mixed when an image changes its size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How pixels are combined when an image is resized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Filter {
-    /// Takes the pixel whose center is nearest; nothing is mixed.
+    /// Takes the pixel whose center is nearest, without averaging.
     Nearest,
     /// Averages the area that a pixel covers.
     Box,
-    /// Mixes linearly, over as many pixels as the reduction calls for.
+    /// Weights pixels linearly, over as many as the reduction covers.
     Bilinear,
     /// A windowed sinc of three lobes: the sharpest.
     #[default]

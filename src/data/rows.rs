@@ -1,12 +1,13 @@
 //! Which samples of a set: cut into parts that share nothing, then chosen by factor or class.
 //!
 //! The division is one of the whole set, whatever is chosen afterwards: parts of one division never
-//! overlap, not even between stages that choose differently. Only the catalog is looked at. Chosen rows keep the order of the source, so that what follows
-//! can read it forward, once.
+//! overlap, not even between stages that choose differently. Only the catalog is needed. Chosen rows
+//! keep the order of the source, so that what follows can read it forward, once.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Annotations, Catalog, DataError, Split};
@@ -14,8 +15,8 @@ use crate::numerics::Seed;
 use crate::numerics::rng::permutation;
 use crate::numerics::units::{Finite, Fraction};
 
-/// Which values of a factor are wanted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Which values of a factor to select.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Choice {
     /// Exactly these values, such as `Values([2])`.
@@ -28,13 +29,13 @@ pub enum Choice {
     Names(Vec<String>),
 }
 
-/// How a set is cut into parts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// How a set is split into parts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Division {
-    /// As its publishers have laid down.
+    /// As published.
     Published,
-    /// As published, but only so many of each part, the first ones.
+    /// As published, but only the first samples of each part.
     PublishedFirst {
         /// For training.
         train: usize,
@@ -51,7 +52,7 @@ pub enum Division {
         validation: Fraction,
         /// For testing.
         test: Fraction,
-        /// Decides who goes where.
+        /// Source of the random assignment.
         seed: Seed,
     },
     /// At random, by numbers of samples.
@@ -62,7 +63,7 @@ pub enum Division {
         validation: usize,
         /// For testing.
         test: usize,
-        /// Decides who goes where.
+        /// Source of the random assignment.
         seed: Seed,
     },
 }
@@ -95,7 +96,7 @@ pub(super) fn select(
         rows.retain(|&row| kept[row]);
         if rows.is_empty() {
             return Err(DataError::Unfit(format!(
-                "no sample is left after choosing by `{name}`{}",
+                "no sample is left after selecting by `{name}`{}",
                 extent(&catalog.annotations, name)
             )));
         }
@@ -130,7 +131,7 @@ fn by_factor(
     let names = &annotations.factors.names;
     let Some(column) = names.iter().position(|have| have == name) else {
         if name == CLASS && annotations.classes.is_some() {
-            let message = format!("choose by `{CLASS}` with `Names([\"..\"])`");
+            let message = format!("select by `{CLASS}` with `Names([\"..\"])`");
             return Err(DataError::Unfit(message));
         }
         let (name, present) = (name.to_owned(), names.clone());
@@ -187,7 +188,7 @@ fn of_classes(
 ) -> Result<Vec<bool>, DataError> {
     let Some(classes) = annotations.classes.as_ref().filter(|_| key == CLASS) else {
         return Err(DataError::Unfit(format!(
-            "`{key}`: `Names` chooses by `{CLASS}`{}",
+            "`{key}`: `Names` selects by `{CLASS}`{}",
             if annotations.classes.is_some() { "" } else { ", and these samples have no classes" }
         )));
     };
@@ -225,7 +226,7 @@ pub(super) fn part(
             if members.len() < wanted {
                 let (part, have) = (split.name(), members.len());
                 return Err(DataError::Unfit(format!(
-                    "{wanted} samples are wanted, but the published {part} part has {have}"
+                    "{wanted} samples are requested, but the published {part} part has {have}"
                 )));
             }
             members
@@ -235,7 +236,7 @@ pub(super) fn part(
                 "this set has no published parts: use `Shares` or `Counts`".to_owned(),
             ));
         }
-        (None, None) => cut(count, split, &counts_of(count, &USUAL), Seed(0)),
+        (None, None) => cut(count, split, &counts_of(count, &DEFAULT_SHARES), Seed(0)),
         (Some(Division::Shares { train, validation, test, seed }), _) => {
             let shares = [*train, *validation, *test].map(Fraction::get);
             cut(count, split, &counts_of(count, &shares), *seed)
@@ -245,7 +246,7 @@ pub(super) fn part(
             let wanted = counts.iter().fold(0_usize, |sum, count| sum.saturating_add(*count));
             if wanted > count {
                 return Err(DataError::Unfit(format!(
-                    "the division wants {wanted} samples, but there are {count}"
+                    "the division needs {wanted} samples, but there are {count}"
                 )));
             }
             cut(count, split, &counts, *seed)
@@ -258,7 +259,7 @@ pub(super) fn part(
 }
 
 /// 70/15/15: the paper's shares for its synthetic sets.
-pub(super) const USUAL: [f64; 3] = [0.70, 0.15, 0.15];
+pub(super) const DEFAULT_SHARES: [f64; 3] = [0.70, 0.15, 0.15];
 
 /// Rounds shares to counts so that neighboring parts meet without gap or overlap.
 pub(super) fn counts_of(count: usize, shares: &[f64; 3]) -> [usize; 3] {
@@ -301,7 +302,7 @@ pub(super) fn subset(
 }
 
 fn too_few(wanted: NonZeroUsize, have: usize) -> DataError {
-    DataError::Unfit(format!("{wanted} samples are wanted, but there are {have}"))
+    DataError::Unfit(format!("{wanted} samples are requested, but there are {have}"))
 }
 
 #[cfg(test)]
@@ -356,11 +357,11 @@ mod tests {
         let told = |settings| selected(settings).unwrap_err();
         assert_eq!(
             told(r#"{"size": Values([1])}"#),
-            "these samples have no factor `size`; there are shape, angle"
+            "these samples have no factor `size`, only shape, angle"
         );
         assert_eq!(
             told(r#"{"class": Names(["cow"])}"#),
-            "these samples have no class `cow`; there are cat, dog"
+            "these samples have no class `cow`, only cat, dog"
         );
         assert_eq!(told(r#"{"angle": Levels(0, 4)}"#), "`angle` has levels 0 to 3, not 4");
         assert_eq!(
@@ -369,13 +370,13 @@ mod tests {
         );
         assert_eq!(
             told(r#"{"shape": Values([1, 9])}"#),
-            "these samples have no value `shape 9`; there are 1, 2, 3"
+            "these samples have no value `shape 9`, only 1, 2, 3"
         );
         assert_eq!(
             told(r#"{"shape": Range(5, 6)}"#),
-            "no sample is left after choosing by `shape`, which goes from 1 to 3"
+            "no sample is left after selecting by `shape`, which goes from 1 to 3"
         );
-        assert_eq!(told(r#"{"class": Values([1])}"#), "choose by `class` with `Names([\"..\"])`");
+        assert_eq!(told(r#"{"class": Values([1])}"#), "select by `class` with `Names([\"..\"])`");
     }
 
     #[test]
@@ -425,6 +426,6 @@ mod tests {
         assert_eq!(few.len(), 10);
         assert!(few.is_sorted() && few != rows[..10]);
         let error = subset(&rows, NonZeroUsize::new(500).unwrap(), Seed(3)).unwrap_err();
-        assert_eq!(error.to_string(), "500 samples are wanted, but there are 100");
+        assert_eq!(error.to_string(), "500 samples are requested, but there are 100");
     }
 }

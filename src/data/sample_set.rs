@@ -89,6 +89,11 @@ pub enum SampleForm {
 }
 
 impl SampleForm {
+    /// Describes images that are as high as wide.
+    pub(super) const fn square(channels: usize, side: usize) -> Self {
+        Self::Image(ImageShape { channels, height: side, width: side })
+    }
+
     /// Returns the number of values in one sample.
     pub const fn values(&self) -> usize {
         match self {
@@ -102,6 +107,7 @@ impl std::fmt::Display for SampleForm {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Image(shape) => write!(formatter, "images of {shape}"),
+            Self::Vector { width: 1 } => formatter.write_str("vectors of 1 coordinate"),
             Self::Vector { width } => write!(formatter, "vectors of {width} coordinates"),
         }
     }

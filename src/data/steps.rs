@@ -5,6 +5,7 @@
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::resize::{self, Filter};
@@ -13,45 +14,45 @@ use crate::numerics::units::PositiveF64;
 use crate::numerics::{Points, Seed};
 
 /// One step of preprocessing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Step {
     /// Keeps the first samples.
     First(NonZeroUsize),
-    /// Keeps samples drawn at random, in their old order.
+    /// Keeps samples drawn at random, in their original order.
     Subset {
-        /// How many.
+        /// Number of samples.
         count: NonZeroUsize,
-        /// Decides which.
+        /// Source of the random choice.
         seed: Seed,
     },
-    /// Cuts a square out of the middle.
+    /// Crops to a central square of this size.
     Crop(NonZeroUsize),
-    /// Puts black around until the image is a square of this size.
+    /// Pads with black to a square of this size.
     Pad(NonZeroUsize),
     /// Scales to a square of this size.
     Resize {
         /// Height and width.
         size: NonZeroUsize,
-        /// How pixels are mixed.
+        /// How pixels are combined.
         #[serde(default)]
         filter: Filter,
     },
-    /// Makes each image a vector of its pixels, between 0 and 1.
+    /// Turns each image into a vector of its pixels, between 0 and 1.
     Flatten,
     /// Scales vectors.
     Scale(Scale),
 }
 
 /// How vectors are scaled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Scale {
-    /// Every value is multiplied by this.
+    /// Multiplies every value by this.
     By(PositiveF64),
-    /// Each coordinate gets mean 0 and standard deviation 1; a constant one becomes 0.
+    /// Brings each coordinate to mean 0 and standard deviation 1; a constant one becomes 0.
     Standard,
-    /// Each coordinate is moved to between 0 and 1; a constant one becomes 0.
+    /// Brings each coordinate to the range from 0 to 1; a constant one becomes 0.
     UnitRange,
 }
 

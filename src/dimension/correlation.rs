@@ -7,15 +7,17 @@
 //! Assumptions: one slope over both radii; dense regions have most of the pairs.
 //! Checked against: scikit-dimension 0.5.0, `CorrInt` (tests/reference/estimators.py).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
-use super::{EstimateError, LocalEstimate};
-use crate::geometry::counts_within;
+use super::{EstimateError, Finding, LocalEstimate};
+use crate::geometry::{Neighbors, counts_within};
 use crate::numerics::Points;
 
 /// Settings of the correlation dimension, for instance `CorrelationDimension(near: 10, far: 20)`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorrelationDimension {
     /// Rank of the neighbor whose median distance is the smaller radius.
@@ -34,14 +36,15 @@ const fn twenty() -> usize {
     20
 }
 
-impl CorrelationDimension {
-    /// Estimates the dimension. The spread is the standard error to first order, as if the counts
-    /// around points were independent.
-    pub(super) fn estimate(
+impl Estimator for CorrelationDimension {
+    /// The spread is the standard error to first order, as if the counts around points were
+    /// independent.
+    fn estimate(
         &self,
         points: &Points,
-        near: &Neighborhoods,
-    ) -> Result<LocalEstimate, EstimateError> {
+        known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        let near = Neighborhoods::of(points, self.far, known)?;
         let radii = [median(near.distances(self.near)), median(near.distances(self.far))];
         let growth = (radii[1] / radii[0]).ln();
         let counts = counts_within(points, near.asked(), radii)?;
@@ -52,12 +55,21 @@ impl CorrelationDimension {
         }
         let change = |count: &[u64; 2]| count[1] as f64 / totals[1] - count[0] as f64 / totals[0];
         let variance: f64 = counts.iter().map(|count| change(count).powi(2)).sum();
-        Ok(LocalEstimate {
+        Ok(Finding::Local(LocalEstimate {
             dimension: (totals[1] / totals[0]).ln() / growth,
             spread: variance.sqrt() / growth,
             points_used: near.rows(),
             duplicates: near.duplicates(),
-        })
+        }))
+    }
+
+    fn neighbors(&self) -> Option<usize> {
+        Some(self.far)
+    }
+
+    fn problem(&self) -> Option<String> {
+        (self.near == 0 || self.far <= self.near)
+            .then(|| "`near` must be at least 1, and `far` above it".to_owned())
     }
 }
 

@@ -7,19 +7,22 @@
 //! Checked against: scikit-dimension 0.5.0, `lPCA` (tests/reference/estimators.py).
 
 use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
 use super::pca_rules::PcaRule;
-use super::{EstimateError, LocalEstimate, mean_and_error};
+use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
+use crate::geometry::Neighbors;
 use crate::numerics::{PcaError, Points, PrincipalAxes};
 
 /// Settings of a count of principal axes, for instance
 /// `LocalPca(neighbors: 50, rule: FukunagaOlsen())`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalPca {
-    /// Neighbors of each point, or all points at once if left out.
+    /// Number of neighbors of each point; all points at once if left out.
     #[serde(default)]
     pub neighbors: Option<usize>,
     /// Which axes count.
@@ -28,7 +31,7 @@ pub struct LocalPca {
 
 impl LocalPca {
     /// Counts axes in the spectrum of all points. There is no spread, so it is 0.
-    pub(super) fn of_all(&self, points: &Points) -> Result<LocalEstimate, EstimateError> {
+    fn of_all(&self, points: &Points) -> Result<LocalEstimate, EstimateError> {
         let rows = points.rows();
         let spectrum = spectrum(points)?;
         let count = self.rule.count(&spectrum).ok_or(EstimateError::NoVariance { points: rows })?;
@@ -37,7 +40,7 @@ impl LocalPca {
 
     /// Counts axes around each point. The spread is the standard error of the mean, as if
     /// neighborhoods were independent.
-    pub(super) fn of_each(
+    fn of_each(
         &self,
         points: &Points,
         near: &Neighborhoods,
@@ -57,6 +60,24 @@ impl LocalPca {
         let (dimension, spread) = mean_and_error(&found).ok_or(nothing)?;
         let points_used = found.len();
         Ok(LocalEstimate { dimension, spread, points_used, duplicates: near.duplicates() })
+    }
+}
+
+impl Estimator for LocalPca {
+    fn estimate(
+        &self,
+        points: &Points,
+        known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        let found = match self.neighbors {
+            Some(count) => self.of_each(points, &Neighborhoods::of(points, count, known)?)?,
+            None => self.of_all(points)?,
+        };
+        Ok(Finding::Local(found))
+    }
+
+    fn neighbors(&self) -> Option<usize> {
+        self.neighbors
     }
 }
 

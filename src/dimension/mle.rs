@@ -8,30 +8,34 @@
 //! differ much where k is small: at k = 5 one form gives 4/3 of the other.
 //! Checked against: scikit-dimension 0.5.0 in all forms (tests/reference/estimators.py).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
-use super::{EstimateError, LocalEstimate, mean_and_error};
+use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
+use crate::geometry::Neighbors;
+use crate::numerics::Points;
 
 /// Settings of the maximum-likelihood estimate, for instance `Mle(neighbors: 20, form: Pope)`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mle {
-    /// Neighbors of each point.
+    /// Number of neighbors of each point.
     pub neighbors: usize,
-    /// How points are put together.
+    /// How the estimates of all points are combined.
     #[serde(default)]
     pub form: MleForm,
 }
 
-/// How the estimates of all points are put together; k is the number of neighbors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How the estimates of all points are combined; k is the number of neighbors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MleForm {
-    /// The mean of (k - 1) / S, as Levina and Bickel 2004 have it.
+    /// The mean of (k - 1) / S, as in Levina and Bickel 2004.
     LevinaBickel,
     /// The mean of (k - 2) / S, without bias for each point.
     Unbiased,
-    /// (k - 1) over the mean of S, as MacKay and Ghahramani 2005 have it.
+    /// (k - 1) over the mean of S, as in MacKay and Ghahramani 2005.
     MacKayGhahramani,
     /// (k - 2) over the mean of S, as Pope et al. 2021 computed their tables.
     #[default]
@@ -48,14 +52,14 @@ impl MleForm {
     }
 }
 
-impl Mle {
-    /// Returns the fewest neighbors that this form can use.
-    pub(super) const fn fewest(&self) -> usize {
-        self.form.less() + 1
-    }
-
-    /// Estimates the dimension. The spread is the standard error, as if points were independent.
-    pub(super) fn estimate(&self, near: &Neighborhoods) -> Result<LocalEstimate, EstimateError> {
+impl Estimator for Mle {
+    /// The spread is the standard error, as if points were independent.
+    fn estimate(
+        &self,
+        points: &Points,
+        known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        let near = Neighborhoods::of(points, self.neighbors, known)?;
         let factor = (self.neighbors - self.form.less()) as f64;
         let sum = |row: &[(u32, f64)]| -> f64 {
             let farthest = row[row.len() - 1].1;
@@ -78,6 +82,15 @@ impl Mle {
                 (factor / mean, factor / mean * (error / mean), sums.len())
             }
         };
-        Ok(LocalEstimate { dimension, spread, points_used, duplicates: near.duplicates() })
+        let duplicates = near.duplicates();
+        Ok(Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }))
+    }
+
+    fn neighbors(&self) -> Option<usize> {
+        Some(self.neighbors)
+    }
+
+    fn fewest_neighbors(&self) -> usize {
+        self.form.less() + 1
     }
 }

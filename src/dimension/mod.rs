@@ -1,9 +1,11 @@
 //! Intrinsic dimension: how many coordinates a cloud of points needs.
 //!
-//! One file for each estimator. To add one: a `mod` line, an [`EstimatorSpec`] variant and its
-//! arms below.
+//! One file for each estimator. To add one: a file with its settings and an implementation of
+//! `Estimator`, its `mod` line, and its line in the declaration below.
 
 mod correlation;
+mod error;
+mod estimator;
 mod local_pca;
 mod mle;
 mod moments;
@@ -16,113 +18,24 @@ mod spectrum;
 mod two_nn;
 mod variance;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-pub use self::correlation::CorrelationDimension;
-pub use self::local_pca::LocalPca;
-pub use self::mle::{Mle, MleForm};
-pub use self::moments::Mom;
-use self::neighborhoods::Neighborhoods;
-pub use self::pca_rules::PcaRule;
-pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, turned};
-pub use self::spectrum::Spectrum;
-pub use self::two_nn::{TwoNn, TwoNnFit};
-use self::variance::leading;
-pub use self::variance::{CountOrder, Variance};
-use crate::geometry::{GeometryError, Neighbors};
+pub use self::error::EstimateError;
+use self::estimator::{Estimator, estimators};
+pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, rotated};
+use crate::geometry::Neighbors;
+use crate::numerics::Points;
 use crate::numerics::units::Fraction;
-use crate::numerics::{PcaError, Points};
 
-/// Says why a dimension could not be estimated.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum EstimateError {
-    /// There is nothing to measure.
-    #[error("there are no points, or they have no coordinates")]
-    NoPoints,
-    /// All points coincide.
-    #[error("all {points} points coincide, so no coordinate has a share of the variance")]
-    NoVariance {
-        /// Number of points.
-        points: usize,
-    },
-    /// A coordinate is not a finite number.
-    #[error("coordinate {coordinate} has a variance that is not finite")]
-    NonFinite {
-        /// The first such coordinate, counting from 1.
-        coordinate: usize,
-    },
-    /// Neighbors that were found before are too few.
-    #[error(
-        "{needed} neighbors of each point are needed, but the `neighbors` stage has {found}: raise \
-         its `count`"
-    )]
-    FewNeighbors {
-        /// Neighbors that the estimator looks at.
-        needed: usize,
-        /// Neighbors that are there.
-        found: usize,
-    },
-    /// Too many points coincide.
-    #[error(
-        "a point needs {needed} neighbors at a distance above 0, but too many of the {points} \
-         points coincide"
-    )]
-    FewDistinct {
-        /// Neighbors that the estimator looks at.
-        needed: usize,
-        /// Number of points.
-        points: usize,
-    },
-    /// All neighbors are equally far from their points.
-    #[error("all neighbors of a point are equally far from it, so their number does not grow")]
-    EquallyFar,
-    /// Too few points are left.
-    #[error(
-        "{kept} of {points} points are left after the discarded share, at least 2 are needed: lower \
-         `discard`"
-    )]
-    FewRatios {
-        /// Points that are left.
-        kept: usize,
-        /// Number of points.
-        points: usize,
-    },
-    /// The decoder does not depend on the code, or the code does not vary.
-    #[error("nothing that is decoded changes with the codes, so no coordinate is relevant")]
-    NoRelevance,
-    /// A score is not a finite number.
-    #[error("coordinate {coordinate} has a relevance that is not finite")]
-    NonFiniteScore {
-        /// The first such coordinate, counting from 1.
-        coordinate: usize,
-    },
-    /// The points have no principal axes.
-    #[error(transparent)]
-    Axes(#[from] PcaError),
-    /// The points have no neighbors.
-    #[error(transparent)]
-    Neighbors(#[from] GeometryError),
-}
-
-/// The estimators a pipeline can name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum EstimatorSpec {
-    /// Counts the leading coordinates that hold a share of the variance.
-    Variance(Variance),
-    /// Counts the principal axes that hold a share of the variance.
-    Spectrum(Spectrum),
-    /// Maximum likelihood of the distances to neighbors.
-    Mle(Mle),
-    /// The ratio of the distances to two neighbors.
-    TwoNn(TwoNn),
-    /// Counts the principal axes of neighborhoods, or of all points, by one of several rules.
-    LocalPca(LocalPca),
-    /// The growth of the number of near pairs.
-    CorrelationDimension(CorrelationDimension),
-    /// The mean distance to neighbors beside the largest.
-    Mom(Mom),
+estimators! {
+    Variance(variance::Variance), "Counts leading coordinates that hold a share of the variance.";
+    Spectrum(spectrum::Spectrum), "Counts principal axes that hold a share of the variance.";
+    Mle(mle::Mle), "Maximum likelihood of the distances to neighbors.";
+    TwoNn(two_nn::TwoNn), "The ratio of the distances to two neighbors.";
+    LocalPca(local_pca::LocalPca), "Counts principal axes, of neighborhoods or of all points.";
+    CorrelationDimension(correlation::CorrelationDimension), "The growth of the number of close pairs.";
+    Mom(moments::Mom), "The mean distance to neighbors, relative to the largest.";
 }
 
 impl EstimatorSpec {
@@ -132,72 +45,38 @@ impl EstimatorSpec {
         points: &Points,
         known: Option<&Neighbors>,
     ) -> Result<Finding, EstimateError> {
-        let near = self.neighbors().map(|count| Neighborhoods::of(points, count, known));
-        let near = near.transpose()?;
-        let local = match (self, &near) {
-            (Self::Variance(variance), _) => {
-                return counted(variance.estimate(points)?, &variance.also, points.rows());
-            }
-            (Self::Spectrum(spectrum), _) => {
-                return counted(spectrum.estimate(points)?, &spectrum.also, points.rows());
-            }
-            (Self::LocalPca(pca), None) => pca.of_all(points),
-            (Self::LocalPca(pca), Some(near)) => pca.of_each(points, near),
-            (Self::Mle(mle), Some(near)) => mle.estimate(near),
-            (Self::TwoNn(two), Some(near)) => two.estimate(near),
-            (Self::CorrelationDimension(slope), Some(near)) => slope.estimate(points, near),
-            (Self::Mom(_), Some(near)) => Mom::estimate(near),
-            (_, None) => Err(EstimateError::NoPoints),
-        };
-        local.map(Finding::Local)
+        self.estimator().estimate(points, known)
     }
 
-    /// Returns how many neighbors of each point are looked at, if any are.
-    pub const fn neighbors(&self) -> Option<usize> {
-        match self {
-            Self::Variance(_) | Self::Spectrum(_) => None,
-            Self::Mle(mle) => Some(mle.neighbors),
-            Self::TwoNn(_) => Some(2),
-            Self::LocalPca(pca) => pca.neighbors,
-            Self::CorrelationDimension(slope) => Some(slope.far),
-            Self::Mom(mom) => Some(mom.neighbors),
-        }
+    /// Returns how many neighbors of each point are used, if any are.
+    pub fn neighbors(&self) -> Option<usize> {
+        self.estimator().neighbors()
     }
 
     /// Returns what is wrong with the settings, whatever the points are.
     pub fn problem(&self) -> Option<String> {
-        let fewest = match self {
-            Self::Mle(mle) => mle.fewest(),
-            Self::Variance(_) | Self::Spectrum(_) => 0,
-            Self::CorrelationDimension(slope) if slope.near == 0 || slope.far <= slope.near => {
-                return Some("`near` must be at least 1, and `far` above it".to_owned());
-            }
-            Self::TwoNn(ratios) if ratios.discard.get() >= 1.0 => {
-                return Some("`discard` must be below 1, or nothing is left".to_owned());
-            }
-            Self::TwoNn(_) | Self::LocalPca(_) | Self::CorrelationDimension(_) | Self::Mom(_) => 2,
+        let estimator = self.estimator();
+        let fewest = estimator.fewest_neighbors();
+        let too_few = |found: usize| {
+            (found < fewest)
+                .then(|| format!("at least {fewest} neighbors are needed here, found {found}"))
         };
-        let found = self.neighbors().filter(|found| *found < fewest)?;
-        Some(format!("at least {fewest} neighbors are needed here, found {found}"))
+        estimator.problem().or_else(|| estimator.neighbors().and_then(too_few))
     }
 
     /// Returns the further shares of the variance that are counted.
     pub fn also(&self) -> &[Fraction] {
-        match self {
-            Self::Variance(variance) => &variance.also,
-            Self::Spectrum(spectrum) => &spectrum.also,
-            _ => &[],
-        }
+        self.estimator().also()
     }
 
     /// Returns whether shares of the variance are counted.
-    pub const fn is_count(&self) -> bool {
-        matches!(self, Self::Variance(_) | Self::Spectrum(_))
+    pub fn is_count(&self) -> bool {
+        self.estimator().is_count()
     }
 
     /// Returns whether the coordinates' order counts, so that only codes can be estimated.
-    pub const fn needs_order(&self) -> bool {
-        matches!(self, Self::Variance(Variance { order: CountOrder::Coordinates, .. }))
+    pub fn needs_order(&self) -> bool {
+        self.estimator().needs_order()
     }
 }
 
@@ -244,13 +123,6 @@ pub fn count_name(threshold: Fraction) -> String {
     format!("dimension_{}", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Counts the same variances at further shares.
-fn counted(found: Estimate, also: &[Fraction], rows: usize) -> Result<Finding, EstimateError> {
-    let count = |&share: &Fraction| Ok(leading(found.variances.clone(), share, rows)?.dimension);
-    let counts = also.iter().map(count).collect::<Result<_, EstimateError>>()?;
-    Ok(Finding::Count(found, counts))
-}
-
 /// Returns the mean of some numbers and its standard error.
 fn mean_and_error(numbers: &[f64]) -> Option<(f64, f64)> {
     let count = numbers.len() as f64;
@@ -290,5 +162,20 @@ mod tests {
         assert_eq!(problem("LocalPca((rule: MaxGap))"), None);
         assert_eq!(problem("CorrelationDimension(())"), None);
         assert!(problem("CorrelationDimension((near: 20, far: 20))").is_some());
+    }
+
+    #[test]
+    fn every_estimator_is_declared() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/dimension");
+        let mut count = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            for rest in text.split("\nimpl Estimator for ").skip(1) {
+                let name = rest.split(' ').next().unwrap();
+                assert!(EstimatorSpec::SETTINGS.contains(&name), "{name} is not declared");
+                count += 1;
+            }
+        }
+        assert_eq!(count, EstimatorSpec::SETTINGS.len());
     }
 }

@@ -7,22 +7,31 @@
 //! Assumptions: even density within the reach of the k neighbors.
 //! Checked against: scikit-dimension 0.5.0, `MOM` (tests/reference/estimators.py).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
-use super::{EstimateError, LocalEstimate, mean_and_error};
+use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
+use crate::geometry::Neighbors;
+use crate::numerics::Points;
 
 /// Settings of the method of moments, for instance `Mom(neighbors: 20)`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mom {
-    /// Neighbors of each point.
+    /// Number of neighbors of each point.
     pub neighbors: usize,
 }
 
-impl Mom {
-    /// Estimates the dimension. The spread is the standard error, as if points were independent.
-    pub(super) fn estimate(near: &Neighborhoods) -> Result<LocalEstimate, EstimateError> {
+impl Estimator for Mom {
+    /// The spread is the standard error, as if points were independent.
+    fn estimate(
+        &self,
+        points: &Points,
+        known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        let near = Neighborhoods::of(points, self.neighbors, known)?;
         let own = |row: &[(u32, f64)]| {
             let mean = row.iter().map(|(_, distance)| distance).sum::<f64>() / row.len() as f64;
             let beyond = row[row.len() - 1].1 - mean;
@@ -32,6 +41,11 @@ impl Mom {
         let own: Vec<f64> = near.iter().filter_map(own).collect();
         let (dimension, spread) = mean_and_error(&own).ok_or(EstimateError::EquallyFar)?;
         let points_used = own.len();
-        Ok(LocalEstimate { dimension, spread, points_used, duplicates: near.duplicates() })
+        let duplicates = near.duplicates();
+        Ok(Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }))
+    }
+
+    fn neighbors(&self) -> Option<usize> {
+        Some(self.neighbors)
     }
 }

@@ -5,12 +5,13 @@
 //! Assumptions: variances are sorted, largest first, and none is negative.
 //! Checked against: scikit-dimension 0.5.0, `lPCA` (tests/reference/estimators.py).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::numerics::units::{Fraction, PositiveF64};
 
 /// Which principal axes count.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum PcaRule {
     /// Axes with more than a share of the first one's variance.
@@ -20,7 +21,7 @@ pub enum PcaRule {
         ratio: Fraction,
     },
     /// Axes before the first large gap, or those that hold a share of the variance, whichever are
-    /// fewer, after noise has been taken off.
+    /// fewer, after noise has been removed.
     Fan {
         /// How much larger than the next one a variance before a gap is.
         #[serde(default = "ten")]
@@ -41,7 +42,8 @@ pub enum PcaRule {
     },
     /// Axes with more than the mean variance.
     Kaiser,
-    /// Leading axes with more than a stick's part that is broken at random into as many.
+    /// Leading axes with more variance than the parts of a stick that is broken at random into as
+    /// many.
     BrokenStick,
     /// The sum of variances, squared, over the sum of their squares; not a whole number.
     ParticipationRatio,

@@ -11,6 +11,7 @@
 //! Checked against: hand-computed cases below, and NumPy on Jacobians of PyTorch
 //! (tests/reference/jacobian.json).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EstimateError;
@@ -18,7 +19,7 @@ use crate::numerics::units::Fraction;
 use crate::numerics::{Points, PrincipalAxes};
 
 /// How a coordinate is weighted by the Jacobian.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RelevanceForm {
     /// As in ARD-VAE's published code: absolute values, averaged over images, squared, summed.
     #[default]
@@ -28,12 +29,13 @@ pub enum RelevanceForm {
 }
 
 /// Which coordinates are scored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Basis {
-    /// The code's own.
+    /// The code's own coordinates.
     #[default]
     Own,
-    /// Those along the principal axes of the codes, for models whose own mean nothing (IRMAE).
+    /// Those along the principal axes of the codes, for models whose own coordinates mean nothing
+    /// (IRMAE).
     Principal,
 }
 
@@ -55,7 +57,7 @@ impl Basis {
 }
 
 /// Returns codes by their coordinates along directions.
-pub fn turned(codes: &Points, directions: &Points) -> Points {
+pub fn rotated(codes: &Points, directions: &Points) -> Points {
     let along = |code: &[f32], direction: usize| {
         let products = code.iter().zip(directions.row(direction));
         products.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32
@@ -259,9 +261,9 @@ mod tests {
         let turn = |(x, y): (f32, f32)| [0.6 * x - 0.8 * y, 0.8 * x + 0.6 * y];
         let codes = Points::from_rows(2, corners.map(turn).concat());
         let directions = Basis::Principal.directions(&codes).unwrap();
-        let variances = turned(&codes, &directions).variances();
+        let variances = rotated(&codes, &directions).variances();
         assert!((variances[0] - 16.0).abs() < 1e-5 && (variances[1] - 9.0).abs() < 1e-5);
         let own = Basis::Own.directions(&codes).unwrap();
-        assert_eq!(turned(&codes, &own), codes);
+        assert_eq!(rotated(&codes, &own), codes);
     }
 }

@@ -8,15 +8,18 @@
 //! curved set needs more axes than its dimension.
 //! Checked against: hand-computed cases below; the eigenvalues against NumPy (numerics/pca).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::variance::leading;
-use super::{Estimate, EstimateError};
+use super::estimator::Estimator;
+use super::variance::{counted, leading};
+use super::{Estimate, EstimateError, Finding};
+use crate::geometry::Neighbors;
 use crate::numerics::units::Fraction;
 use crate::numerics::{Points, PrincipalAxes};
 
 /// Settings of the spectrum count, for instance `Spectrum(threshold: 0.99)`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spectrum {
     /// Share of the total variance that the counted principal axes must hold.
@@ -28,9 +31,27 @@ pub struct Spectrum {
 
 impl Spectrum {
     /// Counts the principal axes that hold at least the threshold's share.
-    pub fn estimate(&self, points: &Points) -> Result<Estimate, EstimateError> {
+    fn count(&self, points: &Points) -> Result<Estimate, EstimateError> {
         let axes = PrincipalAxes::of_points(points, 0)?;
         leading(axes.eigenvalues().to_vec(), self.threshold, points.rows())
+    }
+}
+
+impl Estimator for Spectrum {
+    fn estimate(
+        &self,
+        points: &Points,
+        _known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        counted(self.count(points)?, &self.also, points.rows())
+    }
+
+    fn also(&self) -> &[Fraction] {
+        &self.also
+    }
+
+    fn is_count(&self) -> bool {
+        true
     }
 }
 
@@ -42,7 +63,7 @@ mod tests {
 
     fn estimate(points: &Points, threshold: f64) -> Result<Estimate, EstimateError> {
         let threshold = Fraction::new(threshold).unwrap();
-        Spectrum { threshold, also: Vec::new() }.estimate(points)
+        Spectrum { threshold, also: Vec::new() }.count(points)
     }
 
     /// The corners of a box with sides 8 and 6, turned by the angle with cosine 0.6 and sine 0.8
@@ -68,7 +89,7 @@ mod tests {
         assert!((found.share - 0.64).abs() < 1e-6);
         // Counted by coordinates, the same box needs all four of them.
         let by_coordinates: Variance = ron::from_str("(threshold: 0.99)").unwrap();
-        assert_eq!(by_coordinates.estimate(&points).unwrap().dimension, 4);
+        assert_eq!(by_coordinates.count(&points).unwrap().dimension, 4);
     }
 
     #[test]

@@ -8,17 +8,21 @@
 //! Assumptions: even density within the reach of the second neighbor only.
 //! Checked against: scikit-dimension 0.5.0, both fits (tests/reference/estimators.py).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
-use super::{EstimateError, LocalEstimate};
+use super::{EstimateError, Finding, LocalEstimate};
+use crate::geometry::Neighbors;
+use crate::numerics::Points;
 use crate::numerics::units::Fraction;
 
 /// Settings of the estimate from two neighbors, for instance `TwoNn(discard: 0.1)`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TwoNn {
-    /// Share of the largest ratios that is left out.
+    /// Share of the largest ratios that is discarded.
     #[serde(default = "a_tenth")]
     pub discard: Fraction,
     /// How the exponent is found.
@@ -31,19 +35,23 @@ fn a_tenth() -> Fraction {
 }
 
 /// How the exponent of the ratios is found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TwoNnFit {
     /// Least squares of a line through the origin.
     #[default]
     Line,
-    /// The likeliest exponent, without bias.
+    /// The maximum-likelihood exponent, without bias.
     Likelihood,
 }
 
-impl TwoNn {
-    /// Estimates the dimension. The spread is the standard error of the likeliest exponent, as if
-    /// points were independent.
-    pub(super) fn estimate(&self, near: &Neighborhoods) -> Result<LocalEstimate, EstimateError> {
+impl Estimator for TwoNn {
+    /// The spread is the standard error of the likeliest exponent, as if points were independent.
+    fn estimate(
+        &self,
+        points: &Points,
+        known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        let near = Neighborhoods::of(points, 2, known)?;
         let mut ratios: Vec<f64> = near.iter().map(|row| (row[1].1 / row[0].1).ln()).collect();
         ratios.sort_unstable_by(f64::total_cmp);
         let all = ratios.len() as f64;
@@ -74,6 +82,16 @@ impl TwoNn {
             return Err(EstimateError::EquallyFar);
         }
         let spread = dimension / (kept as f64).sqrt();
-        Ok(LocalEstimate { dimension, spread, points_used: kept, duplicates: near.duplicates() })
+        let duplicates = near.duplicates();
+        Ok(Finding::Local(LocalEstimate { dimension, spread, points_used: kept, duplicates }))
+    }
+
+    fn neighbors(&self) -> Option<usize> {
+        Some(2)
+    }
+
+    fn problem(&self) -> Option<String> {
+        (self.discard.get() >= 1.0)
+            .then(|| "`discard` must be below 1, or nothing is left".to_owned())
     }
 }

@@ -6,15 +6,18 @@
 //! asked for, so a model that fails to order them is counted as needing more.
 //! Checked against: hand-computed cases below.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, EstimateError};
+use super::estimator::Estimator;
+use super::{Estimate, EstimateError, Finding};
+use crate::geometry::Neighbors;
 use crate::numerics::Points;
 use crate::numerics::units::Fraction;
 
 /// Settings of the variance count, for instance `Variance(threshold: 0.99)`, or
 /// `Variance(threshold: 0.99, also: [0.999], order: Sorted)`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variance {
     /// Share of the total variance that the counted coordinates must hold.
@@ -24,16 +27,17 @@ pub struct Variance {
     pub also: Vec<Fraction>,
     /// Which coordinates come first.
     #[serde(default, skip_serializing_if = "CountOrder::is_default")]
+    #[schemars(!skip_serializing_if)]
     pub order: CountOrder,
 }
 
 /// Which coordinates are counted first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CountOrder {
-    /// In the order that they have.
+    /// In their own order.
     #[default]
     Coordinates,
-    /// Those with the largest variance.
+    /// Those with the largest variance first.
     Sorted,
 }
 
@@ -47,7 +51,7 @@ impl CountOrder {
 
 impl Variance {
     /// Counts the leading coordinates that hold at least the threshold's share.
-    pub fn estimate(&self, points: &Points) -> Result<Estimate, EstimateError> {
+    pub(super) fn count(&self, points: &Points) -> Result<Estimate, EstimateError> {
         if points.rows() == 0 || points.width() == 0 {
             return Err(EstimateError::NoPoints);
         }
@@ -62,8 +66,41 @@ impl Variance {
     }
 }
 
+impl Estimator for Variance {
+    fn estimate(
+        &self,
+        points: &Points,
+        _known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError> {
+        counted(self.count(points)?, &self.also, points.rows())
+    }
+
+    fn also(&self) -> &[Fraction] {
+        &self.also
+    }
+
+    fn is_count(&self) -> bool {
+        true
+    }
+
+    fn needs_order(&self) -> bool {
+        self.order == CountOrder::Coordinates
+    }
+}
+
+/// Counts the same variances at further shares.
+pub(super) fn counted(
+    found: Estimate,
+    also: &[Fraction],
+    rows: usize,
+) -> Result<Finding, EstimateError> {
+    let count = |&share: &Fraction| Ok(leading(found.variances.clone(), share, rows)?.dimension);
+    let counts = also.iter().map(count).collect::<Result<_, EstimateError>>()?;
+    Ok(Finding::Count(found, counts))
+}
+
 /// Counts the leading variances that hold at least the threshold's share of their sum.
-pub(crate) fn leading(
+pub(super) fn leading(
     variances: Vec<f64>,
     threshold: Fraction,
     points: usize,
@@ -103,7 +140,7 @@ mod tests {
     }
 
     fn count(deviations: &[f32], threshold: f64) -> Result<usize, EstimateError> {
-        counting(threshold).estimate(&points(deviations)).map(|estimate| estimate.dimension)
+        counting(threshold).count(&points(deviations)).map(|estimate| estimate.dimension)
     }
 
     #[test]
@@ -118,7 +155,7 @@ mod tests {
     fn coordinates_are_counted_in_their_order_not_by_size() {
         assert_eq!(count(&[0.0, 0.0, 5.0], 0.99), Ok(3));
         let sorted = Variance { order: CountOrder::Sorted, ..counting(0.99) };
-        let estimate = sorted.estimate(&points(&[0.0, 0.0, 5.0])).unwrap();
+        let estimate = sorted.count(&points(&[0.0, 0.0, 5.0])).unwrap();
         assert_eq!((estimate.dimension, estimate.variances), (1, vec![25.0, 0.0, 0.0]));
     }
 
@@ -131,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_numbers_behind_the_count_are_returned() {
-        let estimate = counting(0.5).estimate(&points(&[4.0, 3.0])).unwrap();
+        let estimate = counting(0.5).count(&points(&[4.0, 3.0])).unwrap();
         assert_eq!(estimate.variances, [16.0, 9.0]);
         assert_eq!(estimate.total_variance, 25.0);
         assert_eq!(estimate.share, 0.64);
@@ -142,6 +179,6 @@ mod tests {
         assert_eq!(count(&[0.0, 0.0], 0.9), Err(EstimateError::NoVariance { points: 2 }));
         assert_eq!(count(&[1.0, f32::NAN], 0.9), Err(EstimateError::NonFinite { coordinate: 2 }));
         let none = Points::new(0, 3, Vec::new()).unwrap();
-        assert_eq!(counting(0.9).estimate(&none), Err(EstimateError::NoPoints));
+        assert_eq!(counting(0.9).count(&none), Err(EstimateError::NoPoints));
     }
 }

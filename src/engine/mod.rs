@@ -1,51 +1,32 @@
 //! Runs a declared graph of stages and keeps every result. Knows no machine learning.
 //!
-//! A pipeline file becomes a [`plan::Plan`] or a list of located mistakes; each stage's inputs and
-//! settings become a [`key::KeyRecord`]; the [`cache`] answers whether that key's result exists;
-//! [`schedule`] runs what is missing through an [`executor`].
+//! One room after the other; each knows only those above it in this list:
+//!
+//! ```text
+//! system    clocks, threads, processes, the host
+//! digest    content digests, and the encoding that is hashed
+//! stage     what a stage is to the engine: its contract, its context, its artifacts
+//! pipeline  a file becomes checked stages, or a list of located mistakes
+//! plan      stages become a graph: references followed, kinds checked, an order
+//! key       what decides a stage's bytes, and the one builder of keys
+//! cache     results by key, files by digest
+//! job       one stage, run by itself in a process of its own
+//! executor  where jobs run
+//! run       what is cached, what is to run, and the scheduler
+//! ```
 
-pub mod artifact;
-pub mod assess;
 pub mod cache;
-pub mod clock;
-pub mod context;
-pub mod cost;
-pub mod diagnostic;
-pub mod difference;
 pub mod digest;
-pub mod encoding;
-pub mod events;
 pub mod executor;
-pub mod extend;
-pub mod failpoint;
-mod holes;
-pub mod host;
-mod if_present;
 pub mod job;
 pub mod key;
-pub mod lexer;
-mod lineup;
-pub mod outside;
-mod parallel;
-pub mod parse_error;
-mod place;
+pub mod pipeline;
 pub mod plan;
-mod resolve;
 pub mod run;
-pub mod schedule;
-pub mod select;
-mod sight;
-pub mod source;
-pub mod spec;
 pub mod stage;
-pub mod supervise;
-pub mod sweep;
-pub mod template;
-mod why;
+pub mod system;
 
 #[cfg(test)]
-mod behavior;
+mod test_stages;
 #[cfg(test)]
-mod toy;
-#[cfg(test)]
-mod trajectories;
+mod tests;

@@ -14,6 +14,7 @@ use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
     ParallelSliceMut,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::geodesic::{graph_distances, scaled};
@@ -30,10 +31,10 @@ const REPORT: usize = 64 * BLOCK;
 /// With m anchors the table takes 4 m^2 bytes: 100 MB for 5,000 anchors, 400 MB for 10,000. Every
 /// other point is linked with its nearest anchor (Euclidean). The points that share an anchor are
 /// its cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Anchors {
-    /// How many points are anchors: more than there are neighbors, fewer than there are points.
+    /// Number of anchors: more than there are neighbors, fewer than there are points.
     pub count: NonZeroUsize,
     /// Source of the random choice.
     pub seed: Seed,
@@ -43,20 +44,21 @@ pub struct Anchors {
 }
 
 /// What the distance of two points is, given that of their anchors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AnchorLink {
-    /// That of their anchors, as the paper's text has it. A cell shrinks to one point: distances
-    /// in it are 0, so all that points of one cell differ in is lost, and variances come out too
+    /// That of their anchors, as in the paper's text. A cell shrinks to one point: distances within
+    /// it are 0, so differences between points of one cell are lost, and variances come out too
     /// small, the more so the fewer anchors there are.
     #[default]
     AsAnchor,
-    /// That of their anchors, but the straight (Euclidean) one in one cell. Cells keep their
+    /// That of their anchors, but within one cell the straight (Euclidean) one. Cells keep their
     /// extent. Distances jump at the border of a cell: two points next to each other on either side
     /// of it are as far apart as their anchors.
     StraightInCell,
-    /// The way from one point to its anchor, on to the other anchor and to the other point; 0 from
+    /// The path from one point to its anchor, on to the other anchor and to the other point; 0 from
     /// a point to itself. No pair comes out nearer than its straight distance, but near pairs come
-    /// out much farther: any two points are at least both their ways to their anchors apart.
+    /// out much farther: any two points are at least as far apart as the sum of their distances to
+    /// their anchors.
     ViaAnchor,
 }
 

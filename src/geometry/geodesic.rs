@@ -9,6 +9,7 @@
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::anchors::anchored;
@@ -31,7 +32,7 @@ pub struct GeodesicSpec {
 }
 
 /// What distances are divided by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Rescale {
     /// Their mean over all ordered pairs, a point with itself included.
     #[default]

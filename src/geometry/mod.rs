@@ -4,8 +4,8 @@
 //! of threads: parallel parts write disjoint rows, and sums run in a fixed order.
 
 mod anchors;
+mod candidates;
 mod distances;
-mod front;
 mod geodesic;
 mod graph;
 mod knn;

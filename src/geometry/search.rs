@@ -17,7 +17,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use super::front::{Front, Tile};
+use super::candidates::{Candidates, Tile};
 use super::sketch::Sketch;
 use super::squared_distance;
 use crate::numerics::Points;
@@ -75,13 +75,13 @@ impl Norm {
 #[derive(Default)]
 pub(super) struct Room {
     products: Vec<f32>,
-    fronts: Vec<Front>,
+    candidates: Vec<Candidates>,
 }
 
 impl Room {
     /// Returns how many points the last block of queries has measured.
     fn measured(&self) -> usize {
-        self.fronts.iter().map(Front::measured).sum()
+        self.candidates.iter().map(Candidates::measured).sum()
     }
 }
 
@@ -148,32 +148,33 @@ impl<'a> Search<'a> {
         if broken.is_some() {
             return broken;
         }
-        room.fronts.resize_with(asked, Front::default);
-        let fronts = &mut room.fronts[..asked];
-        for front in fronts.iter_mut() {
-            front.begin(count);
+        room.candidates.resize_with(asked, Candidates::default);
+        let of_queries = &mut room.candidates[..asked];
+        for candidates in of_queries.iter_mut() {
+            candidates.begin(count);
         }
-        self.sweep(&compared, asked, &mut room.products, |index, tile| {
-            let (query, front) = (&queries[index], &mut fronts[index]);
+        self.over_tiles(&compared, asked, &mut room.products, |index, tile| {
+            let (query, candidates) = (&queries[index], &mut of_queries[index]);
             let mut above = f32::NEG_INFINITY;
             // The best of the first tile tell how far to look. One of them may be the query itself.
-            if front.is_new()
+            if candidates.is_new()
                 && query.bound.is_finite()
                 && let Some(promising) = tile.promising(count + 1)
             {
-                front.gather(&tile, own(index), above, promising);
-                self.settle(query, front);
+                candidates.gather(&tile, own(index), above, promising);
+                self.settle(query, candidates);
                 above = promising;
             }
-            front.gather(&tile, own(index), above, query.limit(front.reach()));
-            if front.is_crowded() {
-                self.settle(query, front);
+            candidates.gather(&tile, own(index), above, query.limit(candidates.reach()));
+            if candidates.is_crowded() {
+                self.settle(query, candidates);
             }
         });
-        for ((query, front), links) in queries.iter().zip(fronts).zip(links.chunks_exact_mut(count))
+        for ((query, candidates), links) in
+            queries.iter().zip(of_queries).zip(links.chunks_exact_mut(count))
         {
-            self.settle(query, front);
-            links.copy_from_slice(front.nearest());
+            self.settle(query, candidates);
+            links.copy_from_slice(candidates.nearest());
         }
         None
     }
@@ -186,7 +187,7 @@ impl<'a> Search<'a> {
         let compared = self.compare(&coordinates);
         let queries = self.queries(&coordinates, &compared, asked.len());
         let mut found = Vec::new();
-        self.sweep(&compared, asked.len(), &mut Vec::new(), |index, tile| {
+        self.over_tiles(&compared, asked.len(), &mut Vec::new(), |index, tile| {
             tile.between(f32::NEG_INFINITY, queries[index].limit(reach), &mut found);
             for (_, other) in found.drain(..) {
                 show(index, other);
@@ -203,7 +204,7 @@ impl<'a> Search<'a> {
     }
 
     /// Compares queries with the set, tile after tile.
-    fn sweep(
+    fn over_tiles(
         &self,
         compared: &[f32],
         asked: usize,
@@ -221,14 +222,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Measures the points that wait in a query's front.
-    fn settle(&self, query: &Query<'_>, front: &mut Front) {
+    /// Measures the points that wait in a query's candidates.
+    fn settle(&self, query: &Query<'_>, candidates: &mut Candidates) {
         let measure = |index: u32, reach: f64| {
             let (left, right) = (query.coordinates, self.points.row(index as usize));
             (!is_surely_beyond(left, right, reach)).then(|| squared_distance(left, right))
         };
         let exact = (query.bound == 0.0).then_some(query.squared);
-        front.settle(exact, |reach| query.limit(reach), measure);
+        candidates.settle(exact, |reach| query.limit(reach), measure);
     }
 
     /// Gets ready to answer queries, given their coordinates and what of them is compared.

@@ -1,59 +1,57 @@
-//! What takes most of the time of training on the processor, written for it.
+//! Fused kernels for the operations that dominate training time on the processor.
 //!
-//! Convolutions have 4 x 4 kernels with stride 2 and padding 1. Every weight joins pixels of a large
-//! image with pixels of one of half its sides. Going down, from large to small, is a convolution and
-//! also the slope of a transposed one; going up is the reverse. So two gatherings and one sum of
-//! products make both layers and all their slopes. Batches are `[channels, height, width, batch]`. A
-//! strip of samples is copied so that a pixel's channels lie side by side, and a tile of outputs is
-//! kept in registers while its inputs stream by: neither patches nor transposes are ever written out.
+//! Convolutions have 4 x 4 kernels with stride 2 and padding 1, so every weight connects pixels of a
+//! large image with pixels of one of half its sides. From large to small is a convolution, and also
+//! the input gradient of a transposed one; from small to large is the reverse. One forward kernel
+//! that runs in either direction and one sum of products therefore make both layers and all their
+//! gradients. Batches are `[channels, height, width, batch]`. A few samples at a time are packed so
+//! that a pixel's channels are contiguous, and a tile of outputs stays in registers while its inputs
+//! stream by: neither im2col patches nor transposes are ever written out.
 //!
-//! All of them are operations of burn's pure-Rust backend, with slopes of their own. On libtorch the
-//! same operations are libtorch's (libtorch.rs); other devices use burn's (`is_served` tells which).
-//! Results don't depend on the number of threads, but in their last bits on how many numbers the
-//! processor takes at once.
+//! All of them extend burn's pure-Rust backend, with backward passes of their own. On libtorch the
+//! same operations are libtorch's (libtorch.rs); other devices use burn's (`has_kernel` tells which).
+//! Results do not depend on the number of threads, but their last bits depend on the width of the
+//! processor's SIMD registers.
 
 #![expect(
     clippy::inline_always,
-    reason = "only what is inlined into a function for the processor's vectors uses them"
+    reason = "only what is inlined into a function with SIMD features enabled can use them"
 )]
-#![cfg_attr(
-    feature = "tch",
-    expect(deprecated, reason = "burn has no other backend that goes by way of libtorch")
-)]
+#![cfg_attr(feature = "tch", expect(deprecated, reason = "burn has no other backend on libtorch"))]
 
-mod comparison;
+mod adam;
+mod autodiff;
+mod batch_norm;
+mod conv_backward;
+mod conv_forward;
 mod convolution;
-mod dense;
-mod descent;
-mod gather;
+mod flex_tensor;
 #[cfg(feature = "tch")]
 mod libtorch;
-mod normalization;
-mod panels;
-mod slopes;
-mod strip;
+mod logit_loss;
+mod packing;
 
-pub(crate) use self::comparison::{Comparison, compare};
+pub(crate) use self::adam::{AdamState, AdamStep};
+pub(crate) use self::batch_norm::{BatchNormOptions, batch_norm, moments};
 pub use self::convolution::{Convolution, convolve};
-pub(crate) use self::dense::is_served;
-pub(crate) use self::descent::{Descending, Descent};
-pub(crate) use self::normalization::{Normalization, moments, normalize};
+pub(crate) use self::flex_tensor::has_kernel;
+pub(crate) use self::logit_loss::{LogitLoss, logit_loss};
 use crate::data::ImageShape;
 
 /// Raised when the same settings give other bytes, which makes stored results stale.
 pub(crate) const VERSION: u32 = 1;
 
-/// From which image to which a gathering goes.
+/// In which direction a convolution changes the size of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the large image to the small one.
     Down,
     /// From the small image to the large one.
     Up,
 }
 
-impl Way {
-    const fn back(self) -> Self {
+impl Direction {
+    const fn reversed(self) -> Self {
         match self {
             Self::Down => Self::Up,
             Self::Up => Self::Down,
@@ -61,27 +59,27 @@ impl Way {
     }
 }
 
-/// An image, and the one of half its sides that weights join it with.
+/// The shapes of the two images that a convolution connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scales {
+pub struct ConvShape {
     /// The image of half the sides.
     pub small: ImageShape,
     /// The image of full sides.
     pub large: ImageShape,
 }
 
-impl Scales {
-    /// Joins an image with one of half its sides.
-    pub const fn halving(large: ImageShape, channels: usize) -> Self {
+impl ConvShape {
+    /// Connects an image with one of half its sides.
+    pub const fn downsampling(large: ImageShape, channels: usize) -> Self {
         let small = ImageShape { channels, height: large.height / 2, width: large.width / 2 };
         Self { small, large }
     }
 
-    /// Returns where a gathering starts and where it ends.
-    pub const fn along(self, way: Way) -> (ImageShape, ImageShape) {
-        match way {
-            Way::Down => (self.large, self.small),
-            Way::Up => (self.small, self.large),
+    /// Returns the shapes of input and output.
+    pub const fn ends(self, direction: Direction) -> (ImageShape, ImageShape) {
+        match direction {
+            Direction::Down => (self.large, self.small),
+            Direction::Up => (self.small, self.large),
         }
     }
 }
@@ -96,4 +94,10 @@ fn test_device() -> burn::tensor::Device {
         Ok("libtorch") => burn::tensor::Device::libtorch(),
         _ => burn::tensor::Device::flex(),
     }
+}
+
+/// Returns small whole numbers, whose sums of products are exact in any order.
+#[cfg(test)]
+fn whole_numbers(count: usize) -> Vec<f32> {
+    (0..count).map(|index| (index * 7 % 11) as f32 - 5.0).collect()
 }

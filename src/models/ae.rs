@@ -6,50 +6,77 @@ use std::num::NonZeroUsize;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decoder::Decoder;
 use super::encoder::Encoder;
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, Losses, ModelError,
+    ModelSettings, Reconstruction,
 };
 
-/// Settings of a plain autoencoder.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of a plain autoencoder, for instance `Ae(latent: 16, network: Conv(channels: [16,
+/// 32]))`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
     /// The network between samples and codes.
     pub network: NetworkSpec,
-    /// How reconstructions are compared; left out, what goes with the network.
+    /// How reconstructions are compared; if left out, the loss that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }
 
-/// A plain autoencoder in training.
+impl ModelSettings for AeSpec {
+    type Model = Ae;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] =
+        &["Ae(latent: 3, network: Conv(channels: [4, 6], batch_norm: true))"];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<Ae, ModelError> {
+        let latent = self.latent.get();
+        Ae::with_widths([latent; 2], &self.network, self.reconstruction, context)
+    }
+}
+
+/// A plain autoencoder in training, and the pair of networks that most other models are built on.
 #[derive(Module, Debug)]
 pub struct Ae {
-    encoder: Encoder,
-    decoder: Decoder,
+    pub(super) encoder: Encoder,
+    pub(super) decoder: Decoder,
     #[module(skip)]
     reconstruction: Reconstruction,
-    #[module(skip)]
-    output: Output,
 }
 
 impl Ae {
-    /// Makes an untrained autoencoder.
-    pub fn new(spec: &AeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let latent = spec.latent.get();
-        let usual = spec.network.usual_reconstruction(start.form);
+    /// Makes the networks of a model, given the number of values that come out of the encoder and of
+    /// those that go into the decoder.
+    pub(super) fn with_widths(
+        [encoded, decoded]: [usize; 2],
+        network: &NetworkSpec,
+        reconstruction: Option<Reconstruction>,
+        context: &BuildContext<'_>,
+    ) -> Result<Self, ModelError> {
+        let default = network.default_reconstruction(context.form);
         Ok(Self {
-            encoder: Encoder::new(&spec.network, latent, start, "init/encoder")?,
-            decoder: Decoder::new(&spec.network, latent, start, "init/decoder")?,
-            reconstruction: Reconstruction::choose(spec.reconstruction, usual, start)?,
-            output: Output::of(start.form),
+            encoder: Encoder::new(network, encoded, context, "init/encoder")?,
+            decoder: Decoder::new(network, decoded, context, "init/decoder")?,
+            reconstruction: Reconstruction::choose(reconstruction, default, context)?,
         })
+    }
+
+    /// Returns the reconstruction loss of what codes are decoded to.
+    pub(super) fn loss_of(&self, codes: Tensor<2>, samples: &Tensor<2>) -> Tensor<1> {
+        self.reconstruction.loss(self.decode(codes), self.output(), samples.clone())
     }
 }
 
@@ -58,16 +85,8 @@ impl Codec for Ae {
         self.encoder.forward(inputs)
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.decoder.forward(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.decoder.forward_with_tangents(codes, directions)
-    }
-
-    fn output(&self) -> Output {
-        self.output
+    fn decoder(&self) -> &dyn Decode {
+        &self.decoder
     }
 }
 
@@ -78,8 +97,7 @@ impl Autoencoder for Ae {
 
     fn losses(&self, batch: &Batch) -> Losses {
         let codes = self.encode(batch.inputs.clone());
-        let output = self.decode(codes.clone());
-        let total = self.reconstruction.loss(output, self.output, batch.inputs.clone());
-        Losses { terms: vec![("reconstruction", total.clone())], total, codes }
+        let total = self.loss_of(codes.clone(), &batch.inputs);
+        Losses::of_reconstruction(total, codes)
     }
 }

@@ -15,21 +15,23 @@ use std::num::NonZeroUsize;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::network::NetworkSpec;
 use super::vae::{Vae, VaeSpec};
 use super::{
-    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
-    Surroundings,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
+    ModelError, ModelSettings, Reconstruction,
 };
 use crate::numerics::units::NonNegativeF64;
 
 /// Keeps a prior from shrinking to nothing, which no code could be compared with.
 const LEAST_VARIANCE: f64 = 1e-10;
 
-/// Settings of an ARD-VAE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of an ARD-VAE, for instance `ArdVae(latent: 16, network: Paper(of: Dsprites), beta:
+/// 5)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArdVaeSpec {
     /// Number of coordinates of a code.
@@ -38,17 +40,43 @@ pub struct ArdVaeSpec {
     pub network: NetworkSpec,
     /// Weight of the divergence from the prior.
     pub beta: NonNegativeF64,
-    /// Training samples set aside for the prior in each epoch, drawn anew.
-    #[serde(default = "usual_prior_samples")]
+    /// Number of training samples set aside for the prior, drawn anew in each epoch.
+    #[serde(default = "default_prior_samples")]
     pub prior_samples: NonZeroUsize,
-    /// How reconstructions are compared; left out, what goes with the network.
+    /// How reconstructions are compared; if left out, the loss that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }
 
-const fn usual_prior_samples() -> NonZeroUsize {
-    const USUAL: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-    USUAL
+const fn default_prior_samples() -> NonZeroUsize {
+    const DEFAULT: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+    DEFAULT
+}
+
+impl ModelSettings for ArdVaeSpec {
+    type Model = ArdVae;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] =
+        &["ArdVae(latent: 3, network: Conv(channels: [4, 6]), beta: 2, prior_samples: 10)"];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<ArdVae, ModelError> {
+        let vae = VaeSpec {
+            latent: self.latent,
+            network: self.network.clone(),
+            beta: self.beta,
+            reconstruction: self.reconstruction,
+        };
+        Ok(ArdVae {
+            vae: vae.build(context)?,
+            prior_samples: self.prior_samples.get(),
+            prior: vec![1.0; self.latent.get()],
+        })
+    }
 }
 
 /// An ARD-VAE in training.
@@ -61,42 +89,17 @@ pub struct ArdVae {
     prior: Vec<f64>,
 }
 
-impl ArdVae {
-    /// Makes an untrained ARD-VAE.
-    pub fn new(spec: &ArdVaeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let vae = VaeSpec {
-            latent: spec.latent,
-            network: spec.network.clone(),
-            beta: spec.beta,
-            reconstruction: spec.reconstruction,
-        };
-        Ok(Self {
-            vae: Vae::new(&vae, start)?,
-            prior_samples: spec.prior_samples.get(),
-            prior: vec![1.0; spec.latent.get()],
-        })
-    }
-}
-
 impl Codec for ArdVae {
     fn encode(&self, inputs: Tensor<2>) -> Tensor<2> {
         self.vae.encode(inputs)
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.vae.decode(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.vae.decode_with_tangents(codes, directions)
+    fn decoder(&self) -> &dyn Decode {
+        self.vae.decoder()
     }
 
     fn draw(&self, inputs: Tensor<2>, rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {
         self.vae.draw(inputs, rng)
-    }
-
-    fn output(&self) -> Output {
-        self.vae.output()
     }
 }
 
@@ -117,11 +120,11 @@ impl Autoencoder for ArdVae {
         self.prior_samples
     }
 
-    fn before_epoch(&mut self, around: &Surroundings<'_>) {
+    fn before_epoch(&mut self, context: &EpochContext<'_>) {
         let vae = self.vae.valid();
-        let rng = around.seed.stream(&format!("prior/{}", around.epoch));
+        let rng = context.seed.stream(&format!("prior/{}", context.epoch));
         let rng = std::cell::RefCell::new(rng);
-        let drawn = around
+        let drawn = context
             .map_held_out(&|samples| vae.distributions(samples).draw_from(&mut rng.borrow_mut()));
         let moments = drawn.second_moments();
         if moments.iter().all(|moment| moment.is_finite()) {
@@ -129,16 +132,16 @@ impl Autoencoder for ArdVae {
         }
     }
 
-    fn memory(&self) -> Vec<f64> {
+    fn extra_state(&self) -> Vec<f64> {
         self.prior.clone()
     }
 
-    fn restore_memory(&mut self, memory: Vec<f64>) -> Result<(), ModelError> {
-        self.prior = memory;
+    fn restore_extra_state(&mut self, state: Vec<f64>) -> Result<(), ModelError> {
+        self.prior = state;
         Ok(())
     }
 
-    fn vitals(&self) -> Vec<(String, f64)> {
+    fn metrics(&self) -> Vec<(String, f64)> {
         super::numbered("prior_variance", &self.prior)
     }
 }

@@ -7,11 +7,11 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::convolutions::{Doubling, Pointwise};
-use super::layers::{Dense, Initializer, Norm};
+use super::convolutions::{Pointwise, Upsample};
+use super::layers::{BatchNorm, Dense, Initializer};
 use super::network::{LastLayer, NetworkSpec};
 use super::tangents::{Decoded, Dual, Signal};
-use super::{ModelError, Start};
+use super::{BuildContext, Decode, ModelError, Output};
 use crate::data::ImageShape;
 
 /// Turns codes into samples.
@@ -19,9 +19,11 @@ use crate::data::ImageShape;
 pub(super) struct Decoder {
     from_latent: Dense,
     hidden: Vec<Dense>,
-    convolutions: Vec<Doubling>,
-    norms: Vec<Norm>,
+    convolutions: Vec<Upsample>,
+    norms: Vec<BatchNorm>,
     last: Option<Pointwise>,
+    #[module(skip)]
+    output: Output,
 }
 
 impl Decoder {
@@ -29,12 +31,12 @@ impl Decoder {
     pub(super) fn new(
         network: &NetworkSpec,
         latent: usize,
-        start: &Start<'_>,
+        context: &BuildContext<'_>,
         stream: &str,
     ) -> Result<Self, ModelError> {
         let layout = network.layout();
-        let mut shapes = layout.shapes(start.form)?;
-        let mut initial = Initializer { rng: start.seed.stream(stream), device: start.device };
+        let mut shapes = layout.shapes(context.form)?;
+        let mut initial = Initializer { rng: context.seed.stream(stream), device: context.device };
         let image = shapes.first().copied();
         let keeps_size = layout.last == LastLayer::KeepsSize && shapes.len() > 1;
         if keeps_size {
@@ -42,7 +44,7 @@ impl Decoder {
             let larger = |pair: &[ImageShape]| ImageShape { channels: pair[1].channels, ..pair[0] };
             shapes = shapes.windows(2).map(larger).collect();
         }
-        let first = shapes.last().map_or(start.form.values(), ImageShape::pixels);
+        let first = shapes.last().map_or(context.form.values(), ImageShape::pixels);
         let mut widths = layout.widths.clone();
         widths.reverse();
         widths.push(first);
@@ -52,7 +54,7 @@ impl Decoder {
         let convolutions: Vec<_> = shapes
             .windows(2)
             .rev()
-            .map(|pair| Doubling::new(pair[1].channels, pair[0], &mut initial))
+            .map(|pair| Upsample::new(pair[1].channels, pair[0], &mut initial))
             .collect();
         let last = match (keeps_size, shapes.first(), image) {
             (true, Some(shape), Some(image)) => {
@@ -60,30 +62,21 @@ impl Decoder {
             }
             _ => None,
         };
-        let followed = convolutions.len() - usize::from(!keeps_size && !convolutions.is_empty());
-        let normed = convolutions.iter().take(followed).filter(|_| layout.batch_norm);
-        let norms = normed.map(|layer| Norm::new(layer.outputs(), start.device)).collect();
-        Ok(Self { from_latent, hidden, convolutions, norms, last })
+        let activated = convolutions.len() - usize::from(!keeps_size && !convolutions.is_empty());
+        let normed = convolutions.iter().take(activated).filter(|_| layout.batch_norm);
+        let norms = normed.map(|layer| BatchNorm::new(layer.outputs(), context.device)).collect();
+        let output = Output::of(context.form);
+        Ok(Self { from_latent, hidden, convolutions, norms, last, output })
     }
 
-    /// Returns samples, as logits if they are images: `[batch, latent]` to `[batch, values]`.
-    pub(super) fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.flow(codes.transpose()).transpose()
-    }
-
-    /// Returns samples with their derivatives along directions of the code, see
-    /// [`super::Codec::decode_with_tangents`].
-    pub(super) fn forward_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.flow(Dual::at(codes, directions)).finish()
-    }
-
-    fn flow<S: Signal>(&self, codes: S) -> S {
+    /// Passes codes through all layers, alone or with their derivatives.
+    fn pass<S: Signal>(&self, codes: S) -> S {
         let mut hidden = codes.through(&self.from_latent); // [features, batch]
         for layer in &self.hidden {
             hidden = hidden.relu().through(layer);
         }
         for (index, convolution) in self.convolutions.iter().enumerate() {
-            // Twice the sides; no ReLU follows the last layer of all.
+            // No ReLU follows the last layer of all.
             let is_last = index + 1 == self.convolutions.len() && self.last.is_none();
             hidden = match self.norms.get(index) {
                 Some(norm) => hidden.through(convolution).through_relu(norm),
@@ -95,5 +88,19 @@ impl Decoder {
             hidden = hidden.through(last);
         }
         hidden
+    }
+}
+
+impl Decode for Decoder {
+    fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
+        self.pass(codes.transpose()).transpose()
+    }
+
+    fn forward_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+        self.pass(Dual::at(codes, directions)).finish()
+    }
+
+    fn output(&self) -> Output {
+        self.output
     }
 }

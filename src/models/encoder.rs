@@ -7,22 +7,22 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 
-use super::convolutions::Halving;
-use super::layers::{Dense, Initializer, Norm};
+use super::convolutions::Downsample;
+use super::layers::{BatchNorm, Dense, Initializer};
 use super::network::NetworkSpec;
 use super::tangents::Affine;
-use super::{ModelError, Start};
+use super::{BuildContext, ModelError};
 use crate::data::ImageShape;
 
 /// Turns samples into codes.
 #[derive(Module, Debug)]
 pub(crate) struct Encoder {
-    convolutions: Vec<Halving>,
-    norms: Vec<Norm>,
+    convolutions: Vec<Downsample>,
+    norms: Vec<BatchNorm>,
     hidden: Vec<Dense>,
     to_latent: Dense,
     #[module(skip)]
-    features: usize,
+    feature_count: usize,
 }
 
 impl Encoder {
@@ -30,38 +30,38 @@ impl Encoder {
     pub(crate) fn new(
         network: &NetworkSpec,
         latent: usize,
-        start: &Start<'_>,
+        context: &BuildContext<'_>,
         stream: &str,
     ) -> Result<Self, ModelError> {
         let layout = network.layout();
-        let shapes = layout.shapes(start.form)?;
-        let mut initial = Initializer { rng: start.seed.stream(stream), device: start.device };
+        let shapes = layout.shapes(context.form)?;
+        let mut initial = Initializer { rng: context.seed.stream(stream), device: context.device };
         let convolutions = shapes
             .windows(2)
-            .map(|pair| Halving::new(pair[0], pair[1].channels, &mut initial))
+            .map(|pair| Downsample::new(pair[0], pair[1].channels, &mut initial))
             .collect();
         let norms = layout.channels.iter().filter(|_| layout.batch_norm);
-        let norms = norms.map(|&channels| Norm::new(channels, start.device)).collect();
-        let mut width = shapes.last().map_or(start.form.values(), ImageShape::pixels);
+        let norms = norms.map(|&channels| BatchNorm::new(channels, context.device)).collect();
+        let mut width = shapes.last().map_or(context.form.values(), ImageShape::pixels);
         let mut hidden = Vec::new();
         for &next in &layout.widths {
             hidden.push(Dense::new(width, next, &mut initial));
             width = next;
         }
         let to_latent = Dense::new(width, latent, &mut initial);
-        Ok(Self { convolutions, norms, hidden, to_latent, features: width })
+        Ok(Self { convolutions, norms, hidden, to_latent, feature_count: width })
     }
 
-    /// Returns the number of features that the last layer sees.
-    pub(super) const fn features(&self) -> usize {
-        self.features
+    /// Returns the number of features.
+    pub(super) const fn feature_count(&self) -> usize {
+        self.feature_count
     }
 
-    /// Returns what the last layer sees: `[batch, values]` to `[features, batch]`.
-    pub(super) fn look(&self, inputs: Tensor<2>) -> Tensor<2> {
+    /// Returns the features, which are the input of the last layer: `[batch, values]` to `[features,
+    /// batch]`.
+    pub(super) fn features(&self, inputs: Tensor<2>) -> Tensor<2> {
         let mut hidden = inputs.transpose(); // batch last, see `layers`
         for (index, convolution) in self.convolutions.iter().enumerate() {
-            // Half the sides.
             hidden = match self.norms.get(index) {
                 Some(norm) => norm.forward_relu(convolution.forward(hidden, false)),
                 None => convolution.forward(hidden, true),
@@ -75,6 +75,6 @@ impl Encoder {
 
     /// Returns the codes: `[batch, values]` to `[batch, latent]`.
     pub(crate) fn forward(&self, inputs: Tensor<2>) -> Tensor<2> {
-        self.to_latent.forward(self.look(inputs)).transpose()
+        self.to_latent.forward(self.features(inputs)).transpose()
     }
 }

@@ -10,28 +10,29 @@
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Clock;
+use super::StepPosition;
 use crate::numerics::units::Fraction;
 
 /// How the weights change during training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum GammaSpec {
-    /// They follow the variances of all training codes.
+    /// Weights that follow the variances of all training codes.
     Dynamic {
         /// Share of the total variance that the leading coordinates should exceed.
         threshold: Fraction,
-        /// Time between two updates.
+        /// Interval between two updates.
         every: Interval,
     },
-    /// They keep their initial values.
+    /// Weights that keep their initial values.
     Fixed,
 }
 
 /// A regular interval of training.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Interval {
     /// This many optimizer steps.
     Steps(NonZeroUsize),
@@ -41,10 +42,12 @@ pub enum Interval {
 
 impl Interval {
     /// Returns whether the interval ends with the step just taken.
-    pub const fn is_due(self, clock: Clock) -> bool {
+    pub const fn is_due(self, position: StepPosition) -> bool {
         match self {
-            Self::Steps(steps) => clock.step.is_multiple_of(steps.get()),
-            Self::Epochs(epochs) => clock.epoch_ended && clock.epoch.is_multiple_of(epochs.get()),
+            Self::Steps(steps) => position.step.is_multiple_of(steps.get()),
+            Self::Epochs(epochs) => {
+                position.epoch_ended && position.epoch.is_multiple_of(epochs.get())
+            }
         }
     }
 }
@@ -149,11 +152,11 @@ mod tests {
     #[test]
     fn intervals_count_steps_or_whole_epochs() {
         let three = NonZeroUsize::new(3).unwrap();
-        let clock = |step, epoch, epoch_ended| Clock { step, epoch, epoch_ended };
-        assert!(Interval::Steps(three).is_due(clock(6, 1, false)));
-        assert!(!Interval::Steps(three).is_due(clock(7, 1, true)));
-        assert!(Interval::Epochs(three).is_due(clock(30, 3, true)));
-        assert!(!Interval::Epochs(three).is_due(clock(29, 3, false)));
-        assert!(!Interval::Epochs(three).is_due(clock(20, 2, true)));
+        let position = |step, epoch, epoch_ended| StepPosition { step, epoch, epoch_ended };
+        assert!(Interval::Steps(three).is_due(position(6, 1, false)));
+        assert!(!Interval::Steps(three).is_due(position(7, 1, true)));
+        assert!(Interval::Epochs(three).is_due(position(30, 3, true)));
+        assert!(!Interval::Epochs(three).is_due(position(29, 3, false)));
+        assert!(!Interval::Epochs(three).is_due(position(20, 2, true)));
     }
 }

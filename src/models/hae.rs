@@ -13,20 +13,21 @@ use std::num::NonZeroUsize;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decoder::Decoder;
-use super::encoder::Encoder;
-use super::lesson::{Lesson, Slopes};
+use super::ae::Ae;
 use super::network::NetworkSpec;
-use super::prefixes::{PrefixSpec, Settling, masks};
+use super::prefixes::{PrefixSpec, SweepState, masks};
+use super::step_output::{Gradients, StepOutput};
 use super::{
-    Autoencoder, Batch, Clock, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
-    Surroundings,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
+    ModelError, ModelSettings, Reconstruction, StepPosition,
 };
+use crate::data::SampleForm;
 
-/// Settings of an HAE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of an HAE, for instance `Hae(latent: 16, network: Conv(channels: [16, 32]))`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HaeSpec {
     /// Number of coordinates of a code.
@@ -36,16 +37,55 @@ pub struct HaeSpec {
     /// Which prefixes are decoded, and with which weights.
     #[serde(default)]
     pub prefixes: PrefixSpec,
-    /// How reconstructions are compared; left out, what goes with the network.
+    /// How reconstructions are compared; if left out, the loss that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
+}
+
+impl ModelSettings for HaeSpec {
+    type Model = Hae;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] = &[
+        "Hae(latent: 3, network: Conv(channels: [4, 6], batch_norm: true))",
+        "Hae(latent: 3, network: Conv(channels: [4, 6]), \
+             prefixes: Sampled(ratio: 0.9, sweep: (tolerance: 0.5, epochs: 1)))",
+    ];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn forward_flops(&self, form: SampleForm, _batch: usize) -> Result<f64, ModelError> {
+        let once = self.common().flops(form)?;
+        Ok(match self.prefixes {
+            PrefixSpec::All { .. } => once.encode + self.latent.get() as f64 * once.decode,
+            PrefixSpec::Sampled { .. } => once.total(),
+        })
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<Hae, ModelError> {
+        let latent = self.latent.get();
+        let weights = match &self.prefixes {
+            PrefixSpec::All { weights } => {
+                weights.values(latent).ok_or(ModelError::PrefixWeights { latent })?
+            }
+            PrefixSpec::Sampled { .. } => Vec::new(),
+        };
+        Ok(Hae {
+            ae: Ae::with_widths([latent; 2], &self.network, self.reconstruction, context)?,
+            prefixes: self.prefixes.clone(),
+            weights,
+            latent,
+            sweep_state: SweepState::default(),
+        })
+    }
 }
 
 /// An HAE in training.
 #[derive(Module, Debug)]
 pub struct Hae {
-    encoder: Encoder,
-    decoder: Decoder,
+    ae: Ae,
     #[module(skip)]
     prefixes: PrefixSpec,
     /// Weight of each prefix; none if they are drawn.
@@ -54,41 +94,10 @@ pub struct Hae {
     #[module(skip)]
     latent: usize,
     #[module(skip)]
-    settling: Settling,
-    #[module(skip)]
-    reconstruction: Reconstruction,
-    #[module(skip)]
-    output: Output,
+    sweep_state: SweepState,
 }
 
 impl Hae {
-    /// Makes an untrained HAE.
-    pub fn new(spec: &HaeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let latent = spec.latent.get();
-        let usual = spec.network.usual_reconstruction(start.form);
-        let weights = match &spec.prefixes {
-            PrefixSpec::All { weights } => {
-                weights.values(latent).ok_or(ModelError::PrefixWeights { latent })?
-            }
-            PrefixSpec::Sampled { .. } => Vec::new(),
-        };
-        Ok(Self {
-            encoder: Encoder::new(&spec.network, latent, start, "init/encoder")?,
-            decoder: Decoder::new(&spec.network, latent, start, "init/decoder")?,
-            prefixes: spec.prefixes.clone(),
-            weights,
-            latent,
-            settling: Settling::default(),
-            reconstruction: Reconstruction::choose(spec.reconstruction, usual, start)?,
-            output: Output::of(start.form),
-        })
-    }
-
-    /// Returns the loss of decoding codes.
-    fn loss_of(&self, codes: Tensor<2>, batch: &Batch) -> Tensor<1> {
-        self.reconstruction.loss(self.decode(codes), self.output, batch.inputs.clone())
-    }
-
     /// Returns the codes without those beyond a prefix.
     fn prefix(&self, codes: &Tensor<2>, length: usize) -> Tensor<2> {
         let mask: Vec<f32> = (0..self.latent).map(|c| f32::from(u8::from(c < length))).collect();
@@ -98,7 +107,7 @@ impl Hae {
 
     /// Returns the codes, with nothing to be learned through the settled coordinates.
     fn hold_settled(&self, codes: Tensor<2>) -> Tensor<2> {
-        match self.settling.settled {
+        match self.sweep_state.settled {
             0 => codes,
             settled => {
                 let still = codes.clone().narrow(1, 0, settled).detach();
@@ -111,40 +120,31 @@ impl Hae {
 
 impl Codec for Hae {
     fn encode(&self, inputs: Tensor<2>) -> Tensor<2> {
-        self.encoder.forward(inputs)
+        self.ae.encode(inputs)
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.decoder.forward(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.decoder.forward_with_tangents(codes, directions)
-    }
-
-    fn output(&self) -> Output {
-        self.output
+    fn decoder(&self) -> &dyn Decode {
+        self.ae.decoder()
     }
 }
 
 impl Autoencoder for Hae {
     fn reconstruction(&self) -> Reconstruction {
-        self.reconstruction
+        self.ae.reconstruction()
     }
 
     fn losses(&self, batch: &Batch) -> Losses {
         let codes = self.encode(batch.inputs.clone());
         if let Some(mask) = &batch.noise {
             let kept = self.hold_settled(codes.clone()) * mask.clone();
-            let total = self.loss_of(kept, batch);
-            return Losses { terms: vec![("reconstruction", total.clone())], total, codes };
+            return Losses::of_reconstruction(self.ae.loss_of(kept, &batch.inputs), codes);
         }
-        let whole = self.loss_of(codes.clone(), batch);
+        let whole = self.ae.loss_of(codes.clone(), &batch.inputs);
         let mut total = Tensor::zeros([1], &codes.device());
         for (index, &weight) in self.weights.iter().enumerate() {
             let loss = match index + 1 {
                 length if length == self.latent => whole.clone(),
-                length => self.loss_of(self.prefix(&codes, length), batch),
+                length => self.ae.loss_of(self.prefix(&codes, length), &batch.inputs),
             };
             total = total + loss.mul_scalar(weight);
         }
@@ -152,63 +152,64 @@ impl Autoencoder for Hae {
         Losses { total, terms, codes }
     }
 
-    fn learn(&self, batch: &Batch) -> Lesson {
+    fn losses_and_gradients(&self, batch: &Batch) -> StepOutput {
         if self.weights.is_empty() {
-            return Lesson::of(self, self.losses(batch));
+            return StepOutput::of(self, self.losses(batch));
         }
         let codes = self.encode(batch.inputs.clone());
         // The decoder goes backward to here once for each prefix, the encoder from here once.
         let middle = codes.clone().detach().require_grad();
-        let mut slopes = Slopes::default();
+        let mut gradients = Gradients::default();
         let mut total = Tensor::zeros([1], &codes.clone().inner().device());
         let mut whole = total.clone();
-        let mut slope_of_codes = codes.clone().inner().zeros_like();
+        let mut code_gradient = codes.clone().inner().zeros_like();
         for (index, &weight) in self.weights.iter().enumerate() {
-            let loss = self.loss_of(self.prefix(&middle, index + 1), batch);
-            let mut gradients = loss.clone().mul_scalar(weight).backward();
-            if let Some(slope) = middle.grad_remove(&mut gradients) {
-                slope_of_codes = slope_of_codes + slope;
+            let loss = self.ae.loss_of(self.prefix(&middle, index + 1), &batch.inputs);
+            let mut of_prefix = loss.clone().mul_scalar(weight).backward();
+            if let Some(gradient) = middle.grad_remove(&mut of_prefix) {
+                code_gradient = code_gradient + gradient;
             }
-            slopes.add(Slopes::of(&self.decoder, gradients).below("decoder"));
+            gradients.add(Gradients::of(&self.ae.decoder, of_prefix).below("decoder"));
             whole = loss.inner();
             total = total + whole.clone().mul_scalar(weight);
         }
-        let along = (codes.clone() * Tensor::from_inner(slope_of_codes)).sum();
-        slopes.add(Slopes::of(&self.encoder, along.backward()).below("encoder"));
+        // The gradient of this product by the codes is the one that was summed up.
+        let product = (codes.clone() * Tensor::from_inner(code_gradient)).sum();
+        gradients.add(Gradients::of(&self.ae.encoder, product.backward()).below("encoder"));
         let terms = vec![("total", total.clone()), ("reconstruction", whole), ("prefixes", total)];
-        Lesson { terms, codes: codes.inner(), slopes }
+        StepOutput { terms, codes: codes.inner(), gradients }
     }
 
     fn noise(&self, rng: &mut ChaCha8Rng, batch: usize) -> Option<(usize, Vec<f32>)> {
         let PrefixSpec::Sampled { ratio, .. } = &self.prefixes else {
             return None;
         };
-        let masks = masks(rng, batch, self.latent, self.settling.settled, ratio.get());
+        let masks = masks(rng, batch, self.latent, self.sweep_state.settled, ratio.get());
         Some((self.latent, masks))
     }
 
-    fn after_step(&mut self, clock: Clock, around: &Surroundings<'_>) {
+    fn after_step(&mut self, position: StepPosition, context: &EpochContext<'_>) {
         if let PrefixSpec::Sampled { sweep: Some(sweep), .. } = self.prefixes
-            && clock.epoch_ended
+            && position.epoch_ended
         {
             let model = self.valid();
-            self.settling.watch(sweep, &around.map_all(&|samples| model.encode(samples)));
+            self.sweep_state.watch(sweep, &context.map_all(&|samples| model.encode(samples)));
         }
     }
 
-    fn memory(&self) -> Vec<f64> {
-        self.settling.to_memory()
+    fn extra_state(&self) -> Vec<f64> {
+        self.sweep_state.to_extra_state()
     }
 
-    fn restore_memory(&mut self, memory: Vec<f64>) -> Result<(), ModelError> {
-        self.settling = Settling::of_memory(&memory);
+    fn restore_extra_state(&mut self, state: Vec<f64>) -> Result<(), ModelError> {
+        self.sweep_state = SweepState::of_extra_state(&state);
         Ok(())
     }
 
-    fn vitals(&self) -> Vec<(String, f64)> {
+    fn metrics(&self) -> Vec<(String, f64)> {
         match self.prefixes {
             PrefixSpec::Sampled { sweep: Some(_), .. } => {
-                vec![("settled".to_owned(), self.settling.settled as f64)]
+                vec![("settled".to_owned(), self.sweep_state.settled as f64)]
             }
             _ => Vec::new(),
         }
@@ -218,7 +219,7 @@ impl Autoencoder for Hae {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::{Case, assert_close, slopes};
+    use crate::models::reference::{Case, assert_close, gradients};
 
     #[test]
     fn going_backward_prefix_by_prefix_gives_the_gradients_of_the_sum() {
@@ -226,9 +227,9 @@ mod tests {
             let case = Case::named(name);
             let model = case.hae();
             let batch = case.batch();
-            let at_once = Lesson::of(&model, model.losses(&batch));
-            let one_by_one = model.learn(&batch);
-            assert_close(&slopes(&one_by_one), &slopes(&at_once), 1e-5);
+            let at_once = StepOutput::of(&model, model.losses(&batch));
+            let one_by_one = model.losses_and_gradients(&batch);
+            assert_close(&gradients(&one_by_one), &gradients(&at_once), 1e-5);
         }
     }
 }

@@ -12,94 +12,94 @@ use std::num::NonZeroUsize;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decoder::Decoder;
-use super::encoder::Encoder;
-use super::layers::{Initializer, Mixing};
+use super::ae::Ae;
+use super::flops;
+use super::layers::{Initializer, Linear};
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, Losses, ModelError,
+    ModelSettings, Reconstruction,
 };
+use crate::data::SampleForm;
 
-/// Settings of an IRMAE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of an IRMAE, for instance `Irmae(latent: 16, network: Conv(channels: [16, 32]))`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IrmaeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
     /// The network between samples and codes.
     pub network: NetworkSpec,
-    /// Number of linear layers; the paper takes 4.
-    #[serde(default = "usual_layers")]
+    /// Number of linear layers; the paper uses 4.
+    #[serde(default = "default_layers")]
     pub layers: NonZeroUsize,
-    /// How reconstructions are compared; left out, what goes with the network.
+    /// How reconstructions are compared; if left out, the loss that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }
 
-const fn usual_layers() -> NonZeroUsize {
-    const USUAL: NonZeroUsize = NonZeroUsize::new(4).unwrap();
-    USUAL
+const fn default_layers() -> NonZeroUsize {
+    const DEFAULT: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+    DEFAULT
+}
+
+impl ModelSettings for IrmaeSpec {
+    type Model = Irmae;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] =
+        &["Irmae(latent: 3, network: Conv(channels: [4, 6]), layers: 2)"];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn forward_flops(&self, form: SampleForm, _batch: usize) -> Result<f64, ModelError> {
+        let latent = self.latent.get();
+        let layers = self.layers.get() as f64 * flops::dense(latent, latent);
+        Ok(self.common().flops(form)?.total() + layers)
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<Irmae, ModelError> {
+        let latent = self.latent.get();
+        let rng = context.seed.stream("init/linear");
+        let mut initial = Initializer { rng, device: context.device };
+        Ok(Irmae {
+            ae: Ae::with_widths([latent; 2], &self.network, self.reconstruction, context)?,
+            linear: (0..self.layers.get()).map(|_| Linear::new(latent, &mut initial)).collect(),
+        })
+    }
 }
 
 /// An IRMAE in training.
 #[derive(Module, Debug)]
 pub struct Irmae {
-    encoder: Encoder,
-    linear: Vec<Mixing>,
-    decoder: Decoder,
-    #[module(skip)]
-    reconstruction: Reconstruction,
-    #[module(skip)]
-    output: Output,
-}
-
-impl Irmae {
-    /// Makes an untrained IRMAE.
-    pub fn new(spec: &IrmaeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let latent = spec.latent.get();
-        let usual = spec.network.usual_reconstruction(start.form);
-        let rng = start.seed.stream("init/linear");
-        let mut initial = Initializer { rng, device: start.device };
-        Ok(Self {
-            encoder: Encoder::new(&spec.network, latent, start, "init/encoder")?,
-            linear: (0..spec.layers.get()).map(|_| Mixing::new(latent, &mut initial)).collect(),
-            decoder: Decoder::new(&spec.network, latent, start, "init/decoder")?,
-            reconstruction: Reconstruction::choose(spec.reconstruction, usual, start)?,
-            output: Output::of(start.form),
-        })
-    }
+    ae: Ae,
+    linear: Vec<Linear>,
 }
 
 impl Codec for Irmae {
     fn encode(&self, inputs: Tensor<2>) -> Tensor<2> {
-        let codes = self.encoder.forward(inputs);
+        let codes = self.ae.encode(inputs);
         self.linear.iter().fold(codes, |codes, layer| layer.forward(codes))
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.decoder.forward(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.decoder.forward_with_tangents(codes, directions)
-    }
-
-    fn output(&self) -> Output {
-        self.output
+    fn decoder(&self) -> &dyn Decode {
+        self.ae.decoder()
     }
 }
 
 impl Autoencoder for Irmae {
     fn reconstruction(&self) -> Reconstruction {
-        self.reconstruction
+        self.ae.reconstruction()
     }
 
     fn losses(&self, batch: &Batch) -> Losses {
         let codes = self.encode(batch.inputs.clone());
-        let output = self.decode(codes.clone());
-        let total = self.reconstruction.loss(output, self.output, batch.inputs.clone());
-        Losses { terms: vec![("reconstruction", total.clone())], total, codes }
+        let total = self.ae.loss_of(codes.clone(), &batch.inputs);
+        Losses::of_reconstruction(total, codes)
     }
 }

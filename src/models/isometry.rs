@@ -2,18 +2,19 @@
 //!
 //! What: the mean of a loss over all n^2 pairs of a batch, a sample with itself included.
 //! Reference: the paper's l(a, b) = |a^2 - b^2|, and the two others of its Table 8.
-//! Assumptions: 1e-12 under the root keeps the slope of a distance finite where codes coincide;
+//! Assumptions: 1e-12 under the root keeps the gradient of a distance finite where codes coincide;
 //! pairs at distance zero say nothing to a logarithm and count as zero.
 //! Checked against: tests/reference/models.json (PyTorch), relative tolerance 1e-4.
 
 use burn::tensor::Tensor;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Added to squared distances before their root is taken.
 const EPSILON: f64 = 1e-12;
 
 /// A loss for the distance a of two codes and the distance b of their samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum IsometryLoss {
     /// `|a^2 - b^2|`, the paper's choice.
     #[default]

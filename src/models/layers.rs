@@ -1,4 +1,4 @@
-//! Plain layers and how their weights begin.
+//! Fully connected layers, batch normalization, and how weights are initialized.
 //!
 //! Reference: initial weights are PyTorch's default for `Linear`, `Conv2d` and
 //! `ConvTranspose2d`: uniform within 1 / sqrt(fan in), weights and biases alike. (burn's own
@@ -13,7 +13,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::tangents::Affine;
-use crate::kernels::{self, Normalization, is_served};
+use crate::kernels::{self, BatchNormOptions, has_kernel};
 
 /// Draws initial weights, in the order in which layers are made.
 pub(crate) struct Initializer<'a> {
@@ -71,12 +71,12 @@ impl Affine for Dense {
 
 /// A square linear layer without bias.
 #[derive(Module, Debug)]
-pub(super) struct Mixing {
+pub(super) struct Linear {
     /// `[width, width]`
     weight: Param<Tensor<2>>,
 }
 
-impl Mixing {
+impl Linear {
     pub(super) fn new(width: usize, initial: &mut Initializer<'_>) -> Self {
         Self { weight: initial.draw([width, width], width) }
     }
@@ -92,8 +92,8 @@ const EPSILON: f64 = 1e-5;
 /// Weight of the newest batch in the running statistics, as in PyTorch.
 const MOMENTUM: f64 = 0.1;
 
-/// Brings every channel, a row of `[channels, values]`, to mean 0 and variance 1: by the
-/// statistics of the batch while training, by the running ones otherwise.
+/// Normalizes every channel, a row of `[channels, values]`, to mean 0 and variance 1: by the
+/// statistics of the batch in training, by the running ones in inference.
 fn normalize(
     input: Tensor<2>,
     running_mean: &RunningState<Tensor<1>>,
@@ -102,8 +102,8 @@ fn normalize(
     let (mean, variance) = if input.device().is_autodiff() {
         let mean = input.clone().mean_dim(1);
         let variance = (input.clone() - mean.clone()).square().mean_dim(1);
-        follow(running_mean, mean.clone());
-        follow(running_variance, unbiased(variance.clone(), input.dims()[1]));
+        update_running(running_mean, mean.clone());
+        update_running(running_variance, unbiased(variance.clone(), input.dims()[1]));
         (mean, variance)
     } else {
         (running_mean.value().unsqueeze_dim(1), running_variance.value().unsqueeze_dim(1))
@@ -111,18 +111,18 @@ fn normalize(
     (input - mean) / variance.add_scalar(EPSILON).sqrt()
 }
 
-/// Returns the variance of the source, given that of some of its values.
+/// Returns the unbiased estimate of a variance, given the biased one.
 fn unbiased(variance: Tensor<2>, count: usize) -> Tensor<2> {
     let count = count as f64;
     variance.mul_scalar(count / (count - 1.0).max(1.0))
 }
 
 /// Moves a running statistic toward that of the newest batch.
-fn follow(running: &RunningState<Tensor<1>>, newest: Tensor<2>) {
+fn update_running(running: &RunningState<Tensor<1>>, newest: Tensor<2>) {
     let newest: Tensor<1> = newest.detach().squeeze_dim(1);
     let old = running.value_sync().mul_scalar(1.0 - MOMENTUM);
     running.update((old + newest.mul_scalar(MOMENTUM)).detach());
-    // An update lies in wait until somebody asks: ask, so that stored weights are up to date.
+    // An update takes effect when the value is read: read it, so that stored weights are up to date.
     running.value_sync();
 }
 
@@ -132,12 +132,12 @@ fn running(value: f32, channels: usize, device: &Device) -> RunningState<Tensor<
 
 /// Batch normalization of single numbers, without scale and shift.
 #[derive(Module, Debug)]
-pub(super) struct PlainNorm {
+pub(super) struct NonAffineBatchNorm {
     mean: RunningState<Tensor<1>>,
     variance: RunningState<Tensor<1>>,
 }
 
-impl PlainNorm {
+impl NonAffineBatchNorm {
     pub(super) fn new(device: &Device) -> Self {
         Self { mean: running(0.0, 1, device), variance: running(1.0, 1, device) }
     }
@@ -150,7 +150,7 @@ impl PlainNorm {
 
 /// Batch normalization with a scale and a shift for each channel.
 #[derive(Module, Debug)]
-pub(super) struct Norm {
+pub(super) struct BatchNorm {
     /// `[channels]`
     weight: Param<Tensor<1>>,
     /// `[channels]`
@@ -159,7 +159,7 @@ pub(super) struct Norm {
     variance: RunningState<Tensor<1>>,
 }
 
-impl Norm {
+impl BatchNorm {
     pub(super) fn new(channels: usize, device: &Device) -> Self {
         let constant = |value: f32| {
             Param::from_data(TensorData::new(vec![value; channels], [channels]), device)
@@ -174,8 +174,8 @@ impl Norm {
 
     /// `[channels * pixels, batch]` to the same.
     fn forward(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
-        if is_served(&input.device()) {
-            return self.forward_at_once(input, relu);
+        if has_kernel(&input.device()) {
+            return self.forward_fused(input, relu);
         }
         let [rows, batch] = input.dims();
         let channels = self.weight.dims()[0];
@@ -186,28 +186,28 @@ impl Norm {
         if relu { activation::relu(output) } else { output }
     }
 
-    fn forward_at_once(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
-        let own_moments = input.device().is_autodiff();
+    fn forward_fused(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
+        let batch_moments = input.device().is_autodiff();
         let channels = self.weight.dims()[0];
-        let moments = if own_moments {
+        let moments = if batch_moments {
             let moments = Tensor::from_inner(kernels::moments(input.clone().inner(), channels));
             let count = input.shape().num_elements() / channels;
             let (mean, variance) =
                 (moments.clone().narrow(0, 0, 1), moments.clone().narrow(0, 1, 1));
-            follow(&self.mean, mean.transpose());
-            follow(&self.variance, unbiased(variance.transpose(), count));
+            update_running(&self.mean, mean.transpose());
+            update_running(&self.variance, unbiased(variance.transpose(), count));
             moments
         } else {
             let (mean, variance) = (self.mean.value(), self.variance.value());
             Tensor::cat(vec![mean.unsqueeze_dim(0), variance.unsqueeze_dim(0)], 0)
         };
-        let normalization = Normalization { epsilon: EPSILON, own_moments, relu };
+        let options = BatchNormOptions { epsilon: EPSILON, batch_moments, relu };
         let (weight, bias) = (self.weight.val(), self.bias.val());
-        kernels::normalize(normalization, input, moments, weight, bias)
+        kernels::batch_norm(options, input, moments, weight, bias)
     }
 }
 
-impl Affine for Norm {
+impl Affine for BatchNorm {
     fn forward(&self, input: Tensor<2>) -> Tensor<2> {
         self.forward(input, false)
     }

@@ -5,11 +5,12 @@
 //! Checked against: tests/reference/models.json (PyTorch).
 
 use burn::tensor::{Tensor, activation};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ModelError, Start};
+use super::{BuildContext, ModelError};
 use crate::data::SampleForm;
-use crate::kernels::{Comparison, compare, is_served};
+use crate::kernels::{LogitLoss, has_kernel, logit_loss};
 
 /// The parts of a loss, each with its name, and their weighted sum.
 #[derive(Clone, Debug)]
@@ -20,6 +21,13 @@ pub struct Losses {
     pub terms: Vec<(&'static str, Tensor<1>)>,
     /// The codes of the batch, for the record: `[batch, latent]`.
     pub codes: Tensor<2>,
+}
+
+impl Losses {
+    /// Returns the losses of a model that minimizes nothing but its reconstruction loss.
+    pub(super) fn of_reconstruction(loss: Tensor<1>, codes: Tensor<2>) -> Self {
+        Self { terms: vec![("reconstruction", loss.clone())], total: loss, codes }
+    }
 }
 
 /// What a decoder's raw output stands for.
@@ -50,7 +58,7 @@ impl Output {
 }
 
 /// How a reconstruction is compared with its original, averaged over samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Reconstruction {
     /// Binary cross-entropy of the logits, summed over values; for images only.
     CrossEntropy,
@@ -63,14 +71,14 @@ pub enum Reconstruction {
 }
 
 impl Reconstruction {
-    /// Returns what is asked for, or `usual`, if it suits the samples.
+    /// Returns the loss that was chosen, or the default, if it suits the samples.
     pub(super) fn choose(
-        asked: Option<Self>,
-        usual: Self,
-        start: &Start<'_>,
+        chosen: Option<Self>,
+        default: Self,
+        context: &BuildContext<'_>,
     ) -> Result<Self, ModelError> {
-        let chosen = asked.unwrap_or(usual);
-        match (chosen, start.form) {
+        let chosen = chosen.unwrap_or(default);
+        match (chosen, context.form) {
             (Self::CrossEntropy | Self::MeanCrossEntropy, SampleForm::Vector { .. }) => {
                 Err(ModelError::CrossEntropyOfVectors)
             }
@@ -88,7 +96,7 @@ impl Reconstruction {
 
     /// Compares raw outputs with the samples they should be, both `[batch, values]`.
     pub fn loss(self, output: Tensor<2>, stands_for: Output, samples: Tensor<2>) -> Tensor<1> {
-        if stands_for == Output::Logits && is_served(&output.device()) {
+        if stands_for == Output::Logits && has_kernel(&output.device()) {
             return self.loss_of_logits(output, samples);
         }
         let errors = match self {
@@ -108,14 +116,14 @@ impl Reconstruction {
 
     fn loss_of_logits(self, logits: Tensor<2>, samples: Tensor<2>) -> Tensor<1> {
         let [batch, values] = samples.dims();
-        let (comparison, count) = match self {
-            Self::CrossEntropy => (Comparison::CrossEntropy, batch),
-            Self::MeanCrossEntropy => (Comparison::CrossEntropy, batch * values),
-            Self::SquaredError => (Comparison::SquaredError, batch),
-            Self::MeanSquaredError => (Comparison::SquaredError, batch * values),
+        let (loss, count) = match self {
+            Self::CrossEntropy => (LogitLoss::CrossEntropy, batch),
+            Self::MeanCrossEntropy => (LogitLoss::CrossEntropy, batch * values),
+            Self::SquaredError => (LogitLoss::SquaredError, batch),
+            Self::MeanSquaredError => (LogitLoss::SquaredError, batch * values),
         };
         // Decoders compute with the batch last, see `layers`.
-        compare(comparison, logits.transpose(), samples).div_scalar(count as f64)
+        logit_loss(loss, logits.transpose(), samples).div_scalar(count as f64)
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ModelError, Reconstruction};
@@ -14,19 +15,21 @@ use crate::data::{ImageShape, SampleForm};
 use crate::numerics::units::PositiveF64;
 
 /// The network between samples and codes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum NetworkSpec {
     /// Convolutions that halve the image, then a fully connected layer; the decoder mirrors them.
     Conv {
-        /// Channels after each halving, such as `[32, 32, 64, 64]`. None at all leave the fully
-        /// connected layer alone, which makes codes linear in the pixels.
+        /// Channels after each downsampling, such as `[32, 32, 64, 64]`. An empty list leaves only
+        /// the fully connected layer, which makes codes linear in the pixels.
         channels: Vec<NonZeroUsize>,
         /// Whether each convolution but the decoder's last is followed by batch normalization.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[schemars(!skip_serializing_if)]
         batch_norm: bool,
-        /// What the decoder's last layer does.
-        #[serde(default, skip_serializing_if = "LastLayer::is_usual")]
+        /// The decoder's last layer.
+        #[serde(default, skip_serializing_if = "LastLayer::is_default")]
+        #[schemars(!skip_serializing_if)]
         last: LastLayer,
     },
     /// Fully connected layers with ReLU between them, for vectors and small images.
@@ -36,16 +39,17 @@ pub enum NetworkSpec {
     },
     /// A network of the paper.
     Paper {
-        /// The data set that the paper has it for.
+        /// The data set that the paper uses it for.
         of: PaperNetwork,
         /// Factor on the number of channels, for studies on small machines.
         #[serde(default = "whole", skip_serializing_if = "is_whole")]
+        #[schemars(!skip_serializing_if)]
         width: PositiveF64,
     },
 }
 
-/// What the last layer of a decoder does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The last layer of a decoder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum LastLayer {
     /// A transposed convolution that doubles the sides, like those before it.
     #[default]
@@ -56,13 +60,13 @@ pub enum LastLayer {
 
 impl LastLayer {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-    const fn is_usual(&self) -> bool {
+    const fn is_default(&self) -> bool {
         matches!(self, Self::Doubles)
     }
 }
 
 /// The data sets for which the paper lists a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PaperNetwork {
     /// Channels 32, 32, 64, 64, for 64 x 64 images.
     Dsprites,
@@ -132,7 +136,7 @@ impl NetworkSpec {
 
     /// Returns the reconstruction loss that goes with the network where none is asked for: logits
     /// and cross-entropy for images, but squared errors where the paper ends in a sigmoid.
-    pub(super) const fn usual_reconstruction(&self, form: SampleForm) -> Reconstruction {
+    pub(super) const fn default_reconstruction(&self, form: SampleForm) -> Reconstruction {
         match (self, form) {
             (
                 Self::Conv { .. }
@@ -189,13 +193,13 @@ mod tests {
 
     #[test]
     fn images_that_end_in_a_sigmoid_are_compared_by_squares_as_in_the_paper() {
-        let usual = |text: &str, form| {
-            ron::from_str::<NetworkSpec>(text).unwrap().usual_reconstruction(form)
+        let default = |text: &str, form| {
+            ron::from_str::<NetworkSpec>(text).unwrap().default_reconstruction(form)
         };
-        assert_eq!(usual("Paper(of: Dsprites)", FACE), Reconstruction::CrossEntropy);
-        assert_eq!(usual("Paper(of: Mnist)", FACE), Reconstruction::SquaredError);
+        assert_eq!(default("Paper(of: Dsprites)", FACE), Reconstruction::CrossEntropy);
+        assert_eq!(default("Paper(of: Mnist)", FACE), Reconstruction::SquaredError);
         let vector = SampleForm::Vector { width: 3 };
-        assert_eq!(usual("Mlp(widths: [8])", vector), Reconstruction::SquaredError);
+        assert_eq!(default("Mlp(widths: [8])", vector), Reconstruction::SquaredError);
     }
 
     #[test]

@@ -9,18 +9,38 @@ use std::num::NonZeroUsize;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Codec, Decoded, ModelError, Output};
-use crate::data::{SampleForm, SampleSet};
+use super::{
+    Accept, BuildContext, ClosedForm, Codec, CommonSettings, Decode, Decoded, ModelError,
+    ModelSettings, ModelVisitor, Output, Visited,
+};
+use crate::data::SampleSet;
 use crate::numerics::PrincipalAxes;
 
-/// Settings of a PCA.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of a PCA, for instance `Pca(latent: 16)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcaSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
+}
+
+impl ModelSettings for PcaSpec {
+    type Model = Pca;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] = &["Pca(latent: 3)"];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings { latent: self.latent, network: None, reconstruction: None }
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<Pca, ModelError> {
+        let (latent, values) = (self.latent.get(), context.form.values());
+        Ok(Pca::of_parts(vec![0.0; values], vec![0.0; latent * values], latent, context.device))
+    }
 }
 
 /// A PCA: a mean and some axes.
@@ -33,22 +53,6 @@ pub struct Pca {
 }
 
 impl Pca {
-    /// Makes a PCA of nothing, for weights to be loaded into.
-    pub fn new(spec: &PcaSpec, form: SampleForm, device: &Device) -> Self {
-        let (latent, values) = (spec.latent.get(), form.values());
-        Self::of_parts(vec![0.0; values], vec![0.0; latent * values], latent, device)
-    }
-
-    /// Computes the PCA of samples.
-    pub fn of(spec: &PcaSpec, samples: &SampleSet, device: &Device) -> Result<Self, ModelError> {
-        let latent = spec.latent.get();
-        let values = samples.form().values();
-        let axes = PrincipalAxes::of(samples.len(), values, latent, &mut |rows| {
-            samples.batch(&rows.collect::<Vec<_>>())
-        })?;
-        Ok(Self::of_parts(axes.mean().to_vec(), axes.axes().to_vec(), latent, device))
-    }
-
     fn of_parts(mean: Vec<f32>, axes: Vec<f32>, latent: usize, device: &Device) -> Self {
         let values = mean.len();
         Self {
@@ -58,20 +62,43 @@ impl Pca {
     }
 }
 
+impl Accept for Pca {
+    fn accept<V: ModelVisitor>(self, visitor: V) -> Visited<V> {
+        visitor.closed_form(self)
+    }
+}
+
+impl ClosedForm for Pca {
+    fn fit(self, samples: &SampleSet, device: &Device) -> Result<Self, ModelError> {
+        let [latent, _] = self.axes.dims();
+        let values = samples.form().values();
+        let axes = PrincipalAxes::of(samples.len(), values, latent, &mut |rows| {
+            samples.batch(&rows.collect::<Vec<_>>())
+        })?;
+        Ok(Self::of_parts(axes.mean().to_vec(), axes.axes().to_vec(), latent, device))
+    }
+}
+
 impl Codec for Pca {
     fn encode(&self, inputs: Tensor<2>) -> Tensor<2> {
         (inputs - self.mean.val().unsqueeze()).matmul(self.axes.val().transpose())
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
+    fn decoder(&self) -> &dyn Decode {
+        self
+    }
+}
+
+impl Decode for Pca {
+    fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
         codes.matmul(self.axes.val()) + self.mean.val().unsqueeze()
     }
 
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
+    fn forward_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
         let [batch, _] = codes.dims();
         let moves: Tensor<3> = directions.matmul(self.axes.val()).unsqueeze_dim(1);
         let [count, _, values] = moves.dims();
-        Decoded { outputs: self.decode(codes), tangents: moves.expand([count, batch, values]) }
+        Decoded { outputs: self.forward(codes), tangents: moves.expand([count, batch, values]) }
     }
 
     fn output(&self) -> Output {

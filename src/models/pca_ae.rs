@@ -16,22 +16,24 @@ use std::num::NonZeroUsize;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decoder::Decoder;
 use super::encoder::Encoder;
-use super::layers::{Dense, Initializer, PlainNorm};
+use super::layers::{Dense, Initializer, NonAffineBatchNorm};
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
-    Surroundings,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
+    ModelError, ModelSettings, Reconstruction,
 };
 use crate::data::SampleForm;
 use crate::numerics::units::NonNegativeF64;
 use crate::numerics::{Points, Seed};
 
-/// Settings of a PCA-AE. Every coordinate is trained for the whole length, one after the other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of a PCA-AE, for instance `PcaAe(latent: 4, network: Conv(channels: [16, 32]))`. Every
+/// coordinate is trained for the whole length, one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcaAeSpec {
     /// Number of coordinates of a code.
@@ -44,18 +46,20 @@ pub struct PcaAeSpec {
     /// What the encoders have in common.
     #[serde(default)]
     pub trunk: Trunk,
-    /// How reconstructions are compared; left out, what goes with the network, averaged over values.
+    /// How reconstructions are compared; if left out, the loss that goes with the network, averaged
+    /// over values.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }
 
 /// What the encoders of a PCA-AE have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Trunk {
-    /// Nothing: each is a whole network.
+    /// Nothing: each is a separate network.
     #[default]
     Separate,
-    /// All but the last layer, which is trained in the first stage and frozen then: cheaper.
+    /// All but the last layer; they are trained with the first coordinate and then frozen, which is
+    /// cheaper.
     Shared,
 }
 
@@ -63,7 +67,55 @@ fn one() -> NonNegativeF64 {
     NonNegativeF64::new(1.0).unwrap_or_else(|_| unreachable!("1 is not negative"))
 }
 
-/// What new encoders and decoders are made from.
+impl ModelSettings for PcaAeSpec {
+    type Model = PcaAe;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] = &[
+        "PcaAe(latent: 3, network: Conv(channels: [4, 6]))",
+        "PcaAe(latent: 3, network: Conv(channels: [4, 6], batch_norm: true), trunk: Shared)",
+    ];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn stages(&self) -> usize {
+        self.latent.get()
+    }
+
+    fn forward_flops(&self, form: SampleForm, _batch: usize) -> Result<f64, ModelError> {
+        let encoders = match self.trunk {
+            Trunk::Separate => self.latent.get() as f64,
+            Trunk::Shared => 1.0,
+        };
+        let one = self.network.flops(form, 1)?.encode;
+        let decoders = (1..=self.latent.get()).map(|inputs| self.network.flops(form, inputs));
+        let decoders = decoders.map(|flops| Ok(flops?.decode));
+        Ok(encoders * one + decoders.sum::<Result<f64, ModelError>>()?)
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<PcaAe, ModelError> {
+        let default = self.network.default_reconstruction(context.form).averaged();
+        let reconstruction = Reconstruction::choose(self.reconstruction, default, context)?;
+        Ok(PcaAe {
+            encoders: vec![Encoder::new(&self.network, 1, context, "init/encoder/1")?],
+            heads: Vec::new(),
+            norms: vec![NonAffineBatchNorm::new(context.device)],
+            decoder: Decoder::new(&self.network, 1, context, "init/decoder/1")?,
+            plan: Plan {
+                spec: self.clone(),
+                form: context.form,
+                seed: context.seed,
+                device: context.device.clone(),
+            },
+            earlier: Points::from_rows(0, Vec::new()),
+            reconstruction,
+        })
+    }
+}
+
+/// What new encoders and decoders are built from.
 #[derive(Clone, Debug)]
 struct Plan {
     spec: PcaAeSpec,
@@ -79,7 +131,7 @@ pub struct PcaAe {
     encoders: Vec<Encoder>,
     /// The last layers of the later coordinates, if the trunk is shared.
     heads: Vec<Dense>,
-    norms: Vec<PlainNorm>,
+    norms: Vec<NonAffineBatchNorm>,
     decoder: Decoder,
     #[module(skip)]
     plan: Plan,
@@ -91,35 +143,6 @@ pub struct PcaAe {
 }
 
 impl PcaAe {
-    /// Makes an untrained PCA-AE, with the encoder of its first coordinate.
-    pub fn new(spec: &PcaAeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let usual = spec.network.usual_reconstruction(start.form).averaged();
-        let reconstruction = Reconstruction::choose(spec.reconstruction, usual, start)?;
-        Ok(Self {
-            encoders: vec![Encoder::new(&spec.network, 1, start, "init/encoder/1")?],
-            heads: Vec::new(),
-            norms: vec![PlainNorm::new(start.device)],
-            decoder: Decoder::new(&spec.network, 1, start, "init/decoder/1")?,
-            plan: Plan {
-                spec: spec.clone(),
-                form: start.form,
-                seed: start.seed,
-                device: start.device.clone(),
-            },
-            earlier: Points::from_rows(0, Vec::new()),
-            reconstruction,
-        })
-    }
-
-    /// Makes a PCA-AE with all of its coordinates, for weights to be loaded into.
-    pub fn complete(spec: &PcaAeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let mut model = Self::new(spec, start)?;
-        while model.coordinates() < spec.latent.get() {
-            model.grow()?;
-        }
-        Ok(model)
-    }
-
     /// Takes the earlier codes of the training samples from elsewhere.
     #[cfg(test)]
     pub(super) fn take_earlier(&mut self, earlier: Points) {
@@ -135,20 +158,20 @@ impl PcaAe {
     fn grow(&mut self) -> Result<(), ModelError> {
         let coordinate = self.coordinates() + 1;
         let Plan { spec, form, seed, device } = &self.plan;
-        let start = Start { form: *form, seed: *seed, distance_unit: 1.0, device };
+        let context = BuildContext { form: *form, seed: *seed, distance_unit: 1.0, device };
         let stream = format!("init/encoder/{coordinate}");
         match spec.trunk {
             Trunk::Separate => {
-                self.encoders.push(Encoder::new(&spec.network, 1, &start, &stream)?);
+                self.encoders.push(Encoder::new(&spec.network, 1, &context, &stream)?);
             }
             Trunk::Shared => {
                 let mut initial = Initializer { rng: seed.stream(&stream), device };
-                self.heads.push(Dense::new(self.encoders[0].features(), 1, &mut initial));
+                self.heads.push(Dense::new(self.encoders[0].feature_count(), 1, &mut initial));
             }
         }
         let stream = format!("init/decoder/{coordinate}");
-        self.decoder = Decoder::new(&spec.network, coordinate, &start, &stream)?;
-        self.norms.push(PlainNorm::new(device));
+        self.decoder = Decoder::new(&spec.network, coordinate, &context, &stream)?;
+        self.norms.push(NonAffineBatchNorm::new(device));
         Ok(())
     }
 
@@ -165,9 +188,9 @@ impl PcaAe {
     /// Returns the features of the shared trunk, which nothing is learned through any more.
     fn frozen_features(&self, inputs: Tensor<2>) -> Tensor<2> {
         if inputs.device().is_autodiff() {
-            Tensor::from_inner(self.encoders[0].valid().look(inputs.inner()))
+            Tensor::from_inner(self.encoders[0].valid().features(inputs.inner()))
         } else {
-            self.encoders[0].look(inputs)
+            self.encoders[0].features(inputs)
         }
     }
 
@@ -186,16 +209,8 @@ impl Codec for PcaAe {
         Tensor::cat(columns.collect(), 1)
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.decoder.forward(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.decoder.forward_with_tangents(codes, directions)
-    }
-
-    fn output(&self) -> Output {
-        Output::of(self.plan.form)
+    fn decoder(&self) -> &dyn Decode {
+        &self.decoder
     }
 }
 
@@ -231,32 +246,32 @@ impl Autoencoder for PcaAe {
         self.grow()
     }
 
-    fn prepare(&mut self, around: &Surroundings<'_>) {
+    fn prepare(&mut self, context: &EpochContext<'_>) {
         let frozen = self.coordinates() - 1;
         let model = self.valid();
         self.earlier = if frozen == 0 {
             Points::from_rows(0, Vec::new())
         } else {
-            around.map_all(&|samples| {
+            context.map_all(&|samples| {
                 let columns = (0..frozen).map(|index| model.coordinate(index, samples.clone()));
                 Tensor::cat(columns.collect(), 1)
             })
         };
     }
 
-    fn memory(&self) -> Vec<f64> {
+    fn extra_state(&self) -> Vec<f64> {
         vec![self.coordinates() as f64]
     }
 
-    fn restore_memory(&mut self, memory: Vec<f64>) -> Result<(), ModelError> {
-        let coordinates = memory.first().map_or(1, |&count| count as usize);
+    fn restore_extra_state(&mut self, state: Vec<f64>) -> Result<(), ModelError> {
+        let coordinates = state.first().map_or(1, |&count| count as usize);
         while self.coordinates() < coordinates {
             self.grow()?;
         }
         Ok(())
     }
 
-    fn vitals(&self) -> Vec<(String, f64)> {
+    fn metrics(&self) -> Vec<(String, f64)> {
         vec![("coordinate".to_owned(), self.coordinates() as f64)]
     }
 }

@@ -13,21 +13,24 @@ use std::num::NonZeroUsize;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decoder::Decoder;
-use super::encoder::Encoder;
+use super::ae::Ae;
+use super::flops;
 use super::gamma::{GammaSpec, initial_weights, updated_weights};
 use super::isometry::IsometryLoss;
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Clock, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
-    Surroundings,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
+    ModelError, ModelSettings, Reconstruction, StepPosition,
 };
+use crate::data::SampleForm;
 use crate::numerics::units::NonNegativeF64;
 
-/// Settings of a PCAE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of a PCAE, for instance `Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16,
+/// gamma: Fixed)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcaeSpec {
     /// Number of coordinates of a code.
@@ -36,7 +39,7 @@ pub struct PcaeSpec {
     pub network: NetworkSpec,
     /// Weight of the variance and isometry terms, for distances in their original unit.
     pub beta: NonNegativeF64,
-    /// Which terms are minimized beside the reconstruction.
+    /// Which terms are minimized besides the reconstruction loss.
     #[serde(default)]
     pub objective: Objective,
     /// How distances between codes are compared with those between samples.
@@ -44,13 +47,13 @@ pub struct PcaeSpec {
     pub isometry: IsometryLoss,
     /// Weights of the coordinates in the variance term.
     pub gamma: GammaSpec,
-    /// How reconstructions are compared; left out, what goes with the network.
+    /// How reconstructions are compared; if left out, the loss that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }
 
-/// Which terms are minimized beside the reconstruction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Which terms are minimized besides the reconstruction loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Objective {
     /// Variance and isometry.
     #[default]
@@ -61,11 +64,45 @@ pub enum Objective {
     VarianceOnly,
 }
 
+impl ModelSettings for PcaeSpec {
+    type Model = Pcae;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] =
+        &["Pcae(latent: 4, network: Conv(channels: [4, 6]), beta: 16, \
+             gamma: Dynamic(threshold: 0.9, every: Steps(4)))"];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn needs_distances(&self) -> bool {
+        true
+    }
+
+    fn forward_flops(&self, form: SampleForm, batch: usize) -> Result<f64, ModelError> {
+        Ok(self.common().flops(form)?.total() + flops::all_pairs(self.latent.get(), batch))
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<Pcae, ModelError> {
+        let latent = self.latent.get();
+        Ok(Pcae {
+            ae: Ae::with_widths([latent; 2], &self.network, self.reconstruction, context)?,
+            beta: self.beta.get(),
+            distance_unit: context.distance_unit,
+            objective: self.objective,
+            isometry: self.isometry,
+            gamma_spec: self.gamma.clone(),
+            gamma: initial_weights(latent),
+            j: 0,
+        })
+    }
+}
+
 /// A PCAE in training.
 #[derive(Module, Debug)]
 pub struct Pcae {
-    encoder: Encoder,
-    decoder: Decoder,
+    ae: Ae,
     #[module(skip)]
     beta: f64,
     #[module(skip)]
@@ -78,35 +115,12 @@ pub struct Pcae {
     gamma_spec: GammaSpec,
     #[module(skip)]
     gamma: Vec<f64>,
-    /// The coordinate around which gamma was last laid out, 0 before that.
+    /// The coordinate at which gamma was last centered, 0 before that.
     #[module(skip)]
     j: usize,
-    #[module(skip)]
-    reconstruction: Reconstruction,
-    #[module(skip)]
-    output: Output,
 }
 
 impl Pcae {
-    /// Makes an untrained PCAE.
-    pub fn new(spec: &PcaeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let latent = spec.latent.get();
-        let usual = spec.network.usual_reconstruction(start.form);
-        Ok(Self {
-            encoder: Encoder::new(&spec.network, latent, start, "init/encoder")?,
-            decoder: Decoder::new(&spec.network, latent, start, "init/decoder")?,
-            beta: spec.beta.get(),
-            distance_unit: start.distance_unit,
-            objective: spec.objective,
-            isometry: spec.isometry,
-            gamma_spec: spec.gamma.clone(),
-            gamma: initial_weights(latent),
-            j: 0,
-            reconstruction: Reconstruction::choose(spec.reconstruction, usual, start)?,
-            output: Output::of(start.form),
-        })
-    }
-
     /// Returns the weighted sum of the coordinates' variances, given codes with a mean of zero.
     fn variance(&self, centered: Tensor<2>) -> Tensor<1> {
         let gamma: Vec<f32> = self.gamma.iter().map(|&weight| weight as f32).collect();
@@ -118,31 +132,22 @@ impl Pcae {
 
 impl Codec for Pcae {
     fn encode(&self, inputs: Tensor<2>) -> Tensor<2> {
-        self.encoder.forward(inputs)
+        self.ae.encode(inputs)
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.decoder.forward(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.decoder.forward_with_tangents(codes, directions)
-    }
-
-    fn output(&self) -> Output {
-        self.output
+    fn decoder(&self) -> &dyn Decode {
+        self.ae.decoder()
     }
 }
 
 impl Autoencoder for Pcae {
     fn reconstruction(&self) -> Reconstruction {
-        self.reconstruction
+        self.ae.reconstruction()
     }
 
     fn losses(&self, batch: &Batch) -> Losses {
         let codes = self.encode(batch.inputs.clone());
-        let output = self.decode(codes.clone());
-        let reconstruction = self.reconstruction.loss(output, self.output, batch.inputs.clone());
+        let reconstruction = self.ae.loss_of(codes.clone(), &batch.inputs);
         // Distances do not depend on the mean, and are more precise without it.
         let centered = codes.clone() - codes.clone().mean_dim(0);
         let variance = self.variance(centered.clone());
@@ -164,34 +169,34 @@ impl Autoencoder for Pcae {
         Losses { total, terms, codes }
     }
 
-    fn after_step(&mut self, clock: Clock, around: &Surroundings<'_>) {
+    fn after_step(&mut self, position: StepPosition, context: &EpochContext<'_>) {
         let GammaSpec::Dynamic { threshold, every } = self.gamma_spec else {
             return;
         };
-        if !every.is_due(clock) {
+        if !every.is_due(position) {
             return;
         }
         let model = self.valid();
-        let variances = around.map_all(&|samples| model.encode(samples)).variances();
+        let variances = context.map_all(&|samples| model.encode(samples)).variances();
         if let Some((j, weights)) = updated_weights(&variances, threshold) {
             self.j = j;
             self.gamma = weights;
         }
     }
 
-    fn memory(&self) -> Vec<f64> {
+    fn extra_state(&self) -> Vec<f64> {
         [self.j as f64].into_iter().chain(self.gamma.iter().copied()).collect()
     }
 
-    fn restore_memory(&mut self, memory: Vec<f64>) -> Result<(), ModelError> {
-        if let [j, gamma @ ..] = &memory[..] {
+    fn restore_extra_state(&mut self, state: Vec<f64>) -> Result<(), ModelError> {
+        if let [j, gamma @ ..] = &state[..] {
             self.j = *j as usize;
             self.gamma = gamma.to_vec();
         }
         Ok(())
     }
 
-    fn vitals(&self) -> Vec<(String, f64)> {
+    fn metrics(&self) -> Vec<(String, f64)> {
         let j = ("j".to_owned(), self.j as f64);
         [j].into_iter().chain(super::numbered("gamma", &self.gamma)).collect()
     }
@@ -233,26 +238,27 @@ mod tests {
         let text = format!("(latent: 3, network: {network}, beta: 1, gamma: Fixed)");
         let device = open(test_device()).unwrap();
         let form = crate::data::SampleForm::Vector { width: 2 };
-        let start = Start { form, seed: Seed(1), distance_unit: 1.0, device: &device };
-        let mut model = Pcae::new(&ron::from_str(&text).unwrap(), &start).unwrap();
+        let context = BuildContext { form, seed: Seed(1), distance_unit: 1.0, device: &device };
+        let spec: PcaeSpec = ron::from_str(&text).unwrap();
+        let mut model = spec.build(&context).unwrap();
         let points = Points::new(2, 2, vec![1.0, 0.0, -1.0, 0.5]).unwrap();
         let samples = SampleSet::Vectors(Vectors::new(points, Annotations::default()).unwrap());
-        let around = Surroundings {
+        let epoch = EpochContext {
             samples: &samples,
             held_out: &[],
             epoch: 1,
             seed: Seed(1),
             device: &device,
         };
-        let clock = Clock { step: 10, epoch: 1, epoch_ended: false };
-        model.after_step(clock, &around);
+        let position = StepPosition { step: 10, epoch: 1, epoch_ended: false };
+        model.after_step(position, &epoch);
         assert_eq!(model.gamma, initial_weights(3), "fixed weights stay");
         let threshold = crate::numerics::units::Fraction::new(0.0).unwrap();
         let every = super::super::Interval::Steps(NonZeroUsize::new(5).unwrap());
         model.gamma_spec = GammaSpec::Dynamic { threshold, every };
-        model.after_step(Clock { step: 9, ..clock }, &around);
+        model.after_step(StepPosition { step: 9, ..position }, &epoch);
         assert_eq!(model.gamma, initial_weights(3), "not due yet");
-        model.after_step(clock, &around);
-        assert_eq!(model.memory(), [1.0, 1.0, 1.25, 1.5], "j, then gamma");
+        model.after_step(position, &epoch);
+        assert_eq!(model.extra_state(), [1.0, 1.0, 1.25, 1.5], "j, then gamma");
     }
 }

@@ -7,6 +7,7 @@
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::num::NonZeroUsize;
@@ -15,20 +16,21 @@ use crate::numerics::Points;
 use crate::numerics::units::{Fraction, NonNegativeF64, PositiveF64};
 
 /// Which prefixes are decoded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum PrefixSpec {
-    /// All of them in every step.
+    /// All prefixes in every step.
     All {
         /// Weight of each prefix.
         weights: PrefixWeights,
     },
-    /// One for each sample, its length drawn: nested dropout.
+    /// One prefix per sample, of random length: nested dropout.
     Sampled {
-        /// Chance that a prefix goes on beyond each coordinate, below 1; 0.9 is usual.
+        /// Probability that a prefix continues beyond each coordinate; 0.9 is common.
         #[serde(deserialize_with = "below_one")]
+        #[schemars(extend("exclusiveMaximum" = 1))]
         ratio: Fraction,
-        /// Whether coordinates are held still, first to last, once they have settled.
+        /// When coordinates are frozen, first to last, once they have settled.
         #[serde(default)]
         sweep: Option<Sweep>,
     },
@@ -41,7 +43,7 @@ impl Default for PrefixSpec {
 }
 
 /// Weight of the prefix of each length.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum PrefixWeights {
     /// One over the number of coordinates.
@@ -51,15 +53,15 @@ pub enum PrefixWeights {
         /// The factor.
         ratio: Fraction,
     },
-    /// These, one for each coordinate, as they are.
+    /// These weights, one for each coordinate, as they are.
     Listed(Vec<NonNegativeF64>),
 }
 
 /// When a coordinate counts as settled; prefixes are then drawn only beyond it.
 ///
 /// Nothing is learned through the code of a settled coordinate any more. The layers that it shares
-/// with others still change, so it is held still in effect, not to the bit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// with others still change, so it is frozen in effect, not to the bit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Sweep")]
 pub struct Sweep {
     /// Change from epoch to epoch, as a share of the coordinate's spread, that counts as none.
@@ -117,7 +119,7 @@ pub(super) fn masks(
 
 /// How far a sweep has come.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Settling {
+pub(super) struct SweepState {
     /// Coordinates that have settled.
     pub(super) settled: usize,
     /// Epochs in a row in which the next one did not change.
@@ -126,8 +128,8 @@ pub(super) struct Settling {
     last: Vec<f64>,
 }
 
-impl Settling {
-    /// Takes in the codes at the end of an epoch.
+impl SweepState {
+    /// Updates the state with the codes at the end of an epoch.
     pub(super) fn watch(&mut self, sweep: Sweep, codes: &Points) {
         // The last coordinate never settles: there would be nothing left to learn.
         if self.settled + 1 >= codes.width() {
@@ -149,14 +151,14 @@ impl Settling {
     }
 
     /// Returns everything in one list.
-    pub(super) fn to_memory(&self) -> Vec<f64> {
+    pub(super) fn to_extra_state(&self) -> Vec<f64> {
         let counts = [self.settled as f64, self.quiet as f64];
         counts.into_iter().chain(self.last.iter().copied()).collect()
     }
 
-    /// Takes back what [`Settling::to_memory`] returned.
-    pub(super) fn of_memory(memory: &[f64]) -> Self {
-        match memory {
+    /// Takes back what [`SweepState::to_extra_state`] returned.
+    pub(super) fn of_extra_state(state: &[f64]) -> Self {
+        match state {
             [settled, quiet, last @ ..] => {
                 Self { settled: *settled as usize, quiet: *quiet as usize, last: last.to_vec() }
             }
@@ -201,13 +203,13 @@ mod tests {
         let text = "Sweep(tolerance: 0.1, epochs: 2)";
         let sweep: Sweep = ron::from_str(text).unwrap();
         let codes = |shift: f32| Points::new(2, 2, vec![shift, 5.0, 1.0 + shift, 6.0]).unwrap();
-        let mut settling = Settling::default();
+        let mut sweep_state = SweepState::default();
         let mut settled = Vec::new();
         for shift in [0.0, 9.0, 9.01, 9.02, 9.02, 9.02, 9.02] {
-            settling.watch(sweep, &codes(shift));
-            settled.push(settling.settled);
+            sweep_state.watch(sweep, &codes(shift));
+            settled.push(sweep_state.settled);
         }
         assert_eq!(settled, [0, 0, 0, 1, 1, 1, 1]);
-        assert_eq!(Settling::of_memory(&settling.to_memory()), settling);
+        assert_eq!(SweepState::of_extra_state(&sweep_state.to_extra_state()), sweep_state);
     }
 }

@@ -8,8 +8,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
 
 use super::{
-    Ae, ArdVae, Autoencoder, Batch, Codec, Hae, Irmae, Lesson, ModelSpec, PcaAe, Pcae, Start, Vae,
-    WeightArray, Weights,
+    Autoencoder, Batch, BuildContext, ClosedForm, Codec, Hae, ModelError, ModelSettings, ModelSpec,
+    ModelVisitor, Pcae, StepOutput, WeightArray, Weights,
 };
 use crate::data::SampleForm;
 use crate::device::{open_for_training, test_device};
@@ -94,13 +94,18 @@ impl Case {
         }
     }
 
-    /// Makes a model by its own rules and gives it PyTorch's weights.
-    fn build<M: Autoencoder>(&self, make: impl FnOnce(&Start<'_>) -> M) -> M {
+    /// Calls a function with what models are built from.
+    fn with_context<R>(&self, build: impl FnOnce(&BuildContext<'_>) -> R) -> R {
         let device = Self::device();
-        let start = Start { form: self.form, seed: Seed(0), distance_unit: 1.0, device: &device };
-        let mut model = make(&start);
-        if let (Some(memory), ModelSpec::ArdVae(_)) = (&self.memory, self.spec()) {
-            model.restore_memory(memory.clone()).unwrap();
+        let seed = Seed(0);
+        build(&BuildContext { form: self.form, seed, distance_unit: 1.0, device: &device })
+    }
+
+    /// Gives a model PyTorch's weights.
+    fn load<M: Autoencoder>(&self, model: M) -> M {
+        let mut model = model.complete().unwrap();
+        if let (Some(state), ModelSpec::ArdVae(_)) = (&self.memory, self.spec()) {
+            model.restore_extra_state(state.clone()).unwrap();
         }
         let mut all = Weights::of(&model);
         for (name, array) in self.renamed(&self.weights).0 {
@@ -111,33 +116,17 @@ impl Case {
 
     pub(crate) fn pcae(&self) -> Pcae {
         let ModelSpec::Pcae(spec) = self.spec() else { panic!("{} is no PCAE", self.name) };
-        self.build(|start| Pcae::new(&spec, start).unwrap())
+        self.load(self.with_context(|context| spec.build(context).unwrap()))
     }
 
     pub(crate) fn hae(&self) -> Hae {
         let ModelSpec::Hae(spec) = self.spec() else { panic!("{} is no HAE", self.name) };
-        self.build(|start| Hae::new(&spec, start).unwrap())
+        self.load(self.with_context(|context| spec.build(context).unwrap()))
     }
 
-    /// Makes the model with PyTorch's weights as it is used, not trained.
+    /// Makes the model with PyTorch's weights, in inference.
     pub(crate) fn codec(&self) -> Box<dyn Codec> {
-        fn in_use<M: Autoencoder + 'static>(model: M) -> Box<dyn Codec> {
-            Box::new(model.valid())
-        }
-        match self.spec() {
-            ModelSpec::Ae(spec) => in_use(self.build(|start| Ae::new(&spec, start).unwrap())),
-            ModelSpec::ArdVae(spec) => {
-                in_use(self.build(|start| ArdVae::new(&spec, start).unwrap()))
-            }
-            ModelSpec::Hae(_) => in_use(self.hae()),
-            ModelSpec::Irmae(spec) => in_use(self.build(|start| Irmae::new(&spec, start).unwrap())),
-            ModelSpec::Pca(_) => panic!("PCA is compared with scikit-learn"),
-            ModelSpec::PcaAe(spec) => {
-                in_use(self.build(|start| PcaAe::complete(&spec, start).unwrap()))
-            }
-            ModelSpec::Pcae(_) => in_use(self.pcae()),
-            ModelSpec::Vae(spec) => in_use(self.build(|start| Vae::new(&spec, start).unwrap())),
-        }
+        self.with_context(|context| self.spec().visit(context, InInference(self)).unwrap())
     }
 
     pub(crate) fn weights_after_steps(&self) -> Weights {
@@ -163,15 +152,31 @@ impl Case {
         Weights(arrays.iter().map(|(name, found)| (renamed(name), array(found))).collect())
     }
 
-    /// Checks everything; `make` makes the model anew each time, since BatchNorm takes notes.
-    fn check<M: Autoencoder>(&self, make: impl Fn() -> M) {
-        let (name, model) = (&self.name, make());
-        let lesson = model.learn(&self.batch());
-        assert_values(name, "codes", &lesson.codes, &self.codes);
-        let device = Self::device();
-        let output = make().decode(Tensor::from_data(lesson.codes.to_data(), &device));
+    /// Checks everything about a model with PyTorch's weights.
+    fn check<M: Autoencoder>(&self, model: &M) {
+        let name = &self.name;
+        // First, since batch normalization in training updates the running statistics.
+        if !self.codes_eval.is_empty() {
+            let model = model.valid();
+            let codes = model.encode(self.batch().inputs.inner());
+            let width = codes.dims()[1];
+            // Only the newest coordinate of a PCA-AE has PyTorch's weights.
+            let first = if self.earlier.is_some() { width - 1 } else { 0 };
+            let expected: Vec<f32> =
+                self.codes_eval.chunks(width).flat_map(|row| &row[first..]).copied().collect();
+            let newest = codes.clone().narrow(1, first, width - first);
+            assert_values(name, "codes in inference", &newest, &expected);
+            if first == 0 {
+                let outputs = model.decode(codes);
+                assert_values(name, "outputs in inference", &outputs, &self.outputs_eval);
+            }
+        }
+        let step = model.losses_and_gradients(&self.batch());
+        let after = Weights::of(model);
+        assert_values(name, "codes", &step.codes, &self.codes);
+        let output = model.decode(Tensor::from_data(step.codes.to_data(), &Self::device()));
         assert_values(name, "outputs", &output, &self.outputs);
-        let terms: BTreeMap<&str, f64> = lesson
+        let terms: BTreeMap<&str, f64> = step
             .terms
             .iter()
             .map(|(term, value)| (*term, f64::from(value.clone().into_scalar::<f32>())))
@@ -182,26 +187,44 @@ impl Case {
             let close = (found - expected).abs() <= f64::from(TOLERANCE) * expected.abs();
             assert!(close, "{name}: {term} is {found}, expected {expected}");
         }
-        assert_close(&slopes(&lesson), &flat(self.renamed(&self.gradients)), TOLERANCE);
-        let after = Weights::of(&model);
+        assert_close(&gradients(&step), &flat(self.renamed(&self.gradients)), TOLERANCE);
         for (array, expected) in self.renamed(&self.statistics).0 {
             let found = Weights([(array.clone(), after.0[&array].clone())].into());
             assert_close(&found, &Weights([(array, expected)].into()), TOLERANCE);
         }
-        if !self.codes_eval.is_empty() {
-            let model = make().valid();
-            let codes = model.encode(self.batch().inputs.inner());
-            let width = codes.dims()[1];
-            // Only the newest coordinate of a PCA-AE has PyTorch's weights.
-            let first = if self.earlier.is_some() { width - 1 } else { 0 };
-            let expected: Vec<f32> =
-                self.codes_eval.chunks(width).flat_map(|row| &row[first..]).copied().collect();
-            let newest = codes.clone().narrow(1, first, width - first);
-            assert_values(name, "codes in use", &newest, &expected);
-            if first == 0 {
-                assert_values(name, "outputs in use", &model.decode(codes), &self.outputs_eval);
-            }
-        }
+    }
+}
+
+/// Makes the codec of a case.
+struct InInference<'a>(&'a Case);
+
+impl ModelVisitor for InInference<'_> {
+    type Output = Box<dyn Codec>;
+    type Error = ModelError;
+
+    fn trainable<M: Autoencoder + 'static>(self, model: M) -> Result<Box<dyn Codec>, ModelError> {
+        Ok(Box::new(self.0.load(model).valid()))
+    }
+
+    fn closed_form<M: ClosedForm + 'static>(self, _: M) -> Result<Box<dyn Codec>, ModelError> {
+        panic!("PCA is compared with scikit-learn")
+    }
+}
+
+/// Checks the model of a case.
+struct Check<'a>(&'a Case);
+
+impl ModelVisitor for Check<'_> {
+    type Output = ();
+    type Error = ModelError;
+
+    fn trainable<M: Autoencoder + 'static>(self, model: M) -> Result<(), ModelError> {
+        self.0.check(&self.0.load(model));
+        Ok(())
+    }
+
+    fn closed_form<M: ClosedForm + 'static>(self, _: M) -> Result<(), ModelError> {
+        panic!("PCA is compared with scikit-learn")
     }
 }
 
@@ -214,13 +237,14 @@ fn assert_values(case: &str, what: &str, found: &Tensor<2>, expected: &[f32]) {
     assert_close(&found, &array(expected.to_vec()), TOLERANCE);
 }
 
-/// Returns the gradients of a lesson as flat arrays.
-pub(crate) fn slopes(lesson: &Lesson) -> Weights {
-    let array = |slope: &Tensor<1>| {
-        let values: Vec<f32> = slope.to_data().iter::<f32>().collect();
+/// Returns the gradients of a step as flat arrays.
+pub(crate) fn gradients(step: &StepOutput) -> Weights {
+    let array = |gradient: &Tensor<1>| {
+        let values: Vec<f32> = gradient.to_data().iter::<f32>().collect();
         WeightArray { shape: vec![values.len()], values }
     };
-    Weights(lesson.slopes.0.iter().map(|(name, slope)| (name.clone(), array(slope))).collect())
+    let named = step.gradients.0.iter().map(|(name, gradient)| (name.clone(), array(gradient)));
+    Weights(named.collect())
 }
 
 fn flat(weights: Weights) -> Weights {
@@ -250,28 +274,15 @@ pub(crate) fn assert_close(found: &Weights, expected: &Weights, tolerance: f32) 
 #[test]
 fn every_model_and_loss_term_agrees_with_pytorch() {
     for case in Case::all() {
-        match case.spec() {
-            ModelSpec::Ae(spec) => {
-                case.check(|| case.build(|start| Ae::new(&spec, start).unwrap()));
-            }
-            ModelSpec::ArdVae(spec) => {
-                case.check(|| case.build(|start| ArdVae::new(&spec, start).unwrap()));
-            }
-            ModelSpec::Hae(_) => case.check(|| case.hae()),
-            ModelSpec::Irmae(spec) => {
-                case.check(|| case.build(|start| Irmae::new(&spec, start).unwrap()));
-            }
-            ModelSpec::Pca(_) => panic!("PCA is compared with scikit-learn"),
-            ModelSpec::PcaAe(spec) => case.check(|| {
-                let mut model = case.build(|start| PcaAe::complete(&spec, start).unwrap());
+        case.with_context(|context| {
+            if let ModelSpec::PcaAe(spec) = case.spec() {
+                let mut model = case.load(spec.build(context).unwrap());
                 let earlier = case.earlier.clone().unwrap();
                 model.take_earlier(Points::from_rows(earlier.len() / case.batch, earlier));
-                model
-            }),
-            ModelSpec::Pcae(_) => case.check(|| case.pcae()),
-            ModelSpec::Vae(spec) => {
-                case.check(|| case.build(|start| Vae::new(&spec, start).unwrap()));
+                case.check(&model);
+            } else {
+                case.spec().visit(context, Check(&case)).unwrap();
             }
-        }
+        });
     }
 }

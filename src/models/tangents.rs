@@ -1,10 +1,10 @@
-//! Derivatives that travel forward with the values: one pass gives a decoder's exact Jacobian.
+//! Forward-mode differentiation: one pass gives a decoder's values and its exact Jacobian.
 //!
 //! What: each value goes through a layer together with its derivatives along several directions of
 //! the code. An affine layer maps derivatives like values but without its shift, ReLU lets those of
 //! positive values pass. All directions of a batch go through as one larger batch.
 //! Reference: forward-mode differentiation, e.g. Griewank and Walther 2008, section 3.1.
-//! Assumptions: models in use, not in training: batch normalization takes its running statistics.
+//! Assumptions: models in inference, not in training: batch normalization takes its running statistics.
 //! The derivative of ReLU at 0 is 0, as in PyTorch.
 //! Checked against: tests/reference/jacobian.json (PyTorch) to 1e-4, and burn's reverse mode for
 //! every model (below).
@@ -112,8 +112,8 @@ impl Decoded {
     #[must_use]
     pub fn sigmoid(self) -> Self {
         let outputs = activation::sigmoid(self.outputs);
-        let slopes = outputs.clone() * outputs.clone().neg().add_scalar(1.0);
-        Self { outputs, tangents: self.tangents * slopes.unsqueeze_dim(0) }
+        let derivatives = outputs.clone() * outputs.clone().neg().add_scalar(1.0);
+        Self { outputs, tangents: self.tangents * derivatives.unsqueeze_dim(0) }
     }
 }
 
@@ -127,55 +127,65 @@ mod tests {
     use crate::data::{Annotations, ImageShape, Images, SampleForm, SampleSet};
     use crate::device::{open, open_for_training, test_device};
     use crate::models::reference::{Case, options};
-    use crate::models::{Ae, ArdVae, Codec, Hae, Irmae, ModelSpec, Pca, PcaAe, Pcae, Start, Vae};
+    use crate::models::{
+        Autoencoder, BuildContext, ClosedForm, Codec, ModelError, ModelSpec, ModelVisitor,
+    };
     use crate::numerics::Seed;
 
     const IMAGE: SampleForm = SampleForm::Image(ImageShape { channels: 1, height: 8, width: 8 });
     const VECTOR: SampleForm = SampleForm::Vector { width: 5 };
 
+    /// Returns examples of all models, and networks of every form.
     fn models() -> Vec<(SampleForm, ModelSpec)> {
-        let conv = "network: Conv(channels: [3, 4])";
+        let spec = |text: &str| options().from_str(text).unwrap();
+        // Batch normalization in training, as reverse mode has it, depends on the batch.
+        let plain = |(text, _): (&str, ModelSpec)| spec(&text.replace(", batch_norm: true", ""));
         let images = [
-            format!("Ae(latent: 3, {conv})"),
-            "Ae(latent: 3, network: Conv(channels: [3, 4], last: KeepsSize))".to_owned(),
-            "Ae(latent: 3, network: Conv(channels: [3], last: KeepsSize))".to_owned(),
-            "Ae(latent: 3, network: Conv(channels: []))".to_owned(),
-            "Ae(latent: 2, network: Mlp(widths: [6, 5]))".to_owned(),
-            format!("ArdVae(latent: 3, {conv}, beta: 1)"),
-            format!("Hae(latent: 3, {conv})"),
-            format!("Irmae(latent: 4, {conv})"),
-            "Pca(latent: 3)".to_owned(),
-            format!("PcaAe(latent: 3, {conv})"),
-            format!("PcaAe(latent: 3, {conv}, trunk: Shared)"),
-            format!("Pcae(latent: 3, {conv}, beta: 1, gamma: Fixed)"),
-            format!("Vae(latent: 3, {conv})"),
+            "Ae(latent: 3, network: Conv(channels: [3, 4], last: KeepsSize))",
+            "Ae(latent: 3, network: Conv(channels: [3], last: KeepsSize))",
+            "Ae(latent: 3, network: Conv(channels: []))",
+            "Ae(latent: 2, network: Mlp(widths: [6, 5]))",
         ];
-        let spec = |text: &String| options().from_str(text).unwrap();
-        let mut all: Vec<_> = images.iter().map(|text| (IMAGE, spec(text))).collect();
-        all.push((VECTOR, spec(&"Ae(latent: 3, network: Mlp(widths: [7, 6]))".to_owned())));
-        all.push((VECTOR, spec(&"Ae(latent: 2, network: Mlp(widths: []))".to_owned())));
-        all
+        let vectors = [
+            "Ae(latent: 3, network: Mlp(widths: [7, 6]))",
+            "Ae(latent: 2, network: Mlp(widths: []))",
+        ];
+        let examples = ModelSpec::examples().into_iter().map(plain).map(|spec| (IMAGE, spec));
+        let images = images.map(|text| (IMAGE, spec(text)));
+        let vectors = vectors.map(|text| (VECTOR, spec(text)));
+        examples.chain(images).chain(vectors).collect()
+    }
+
+    /// Boxes a model without training it, or fits it to random images.
+    struct Untrained<'a>(&'a Device);
+
+    impl ModelVisitor for Untrained<'_> {
+        type Output = Box<dyn Codec>;
+        type Error = ModelError;
+
+        fn trainable<M: Autoencoder + 'static>(
+            self,
+            model: M,
+        ) -> Result<Box<dyn Codec>, ModelError> {
+            Ok(Box::new(model.complete()?))
+        }
+
+        fn closed_form<M: ClosedForm + 'static>(
+            self,
+            model: M,
+        ) -> Result<Box<dyn Codec>, ModelError> {
+            let mut rng = Seed(5).stream("images");
+            let pixels = (0..20 * IMAGE.values()).map(|_| rng.random()).collect();
+            let SampleForm::Image(shape) = IMAGE else { panic!("these are images") };
+            let images = Images::new(shape, pixels, Annotations::default()).unwrap();
+            Ok(Box::new(model.fit(&SampleSet::Images(images), self.0)?))
+        }
     }
 
     /// Makes an untrained model, with the same weights wherever it lives.
     fn make(spec: &ModelSpec, form: SampleForm, device: &Device) -> Box<dyn Codec> {
-        let start = Start { form, seed: Seed(3), distance_unit: 1.0, device };
-        match spec {
-            ModelSpec::Ae(spec) => Box::new(Ae::new(spec, &start).unwrap()),
-            ModelSpec::ArdVae(spec) => Box::new(ArdVae::new(spec, &start).unwrap()),
-            ModelSpec::Hae(spec) => Box::new(Hae::new(spec, &start).unwrap()),
-            ModelSpec::Irmae(spec) => Box::new(Irmae::new(spec, &start).unwrap()),
-            ModelSpec::Pca(spec) => {
-                let mut rng = Seed(5).stream("images");
-                let pixels = (0..20 * form.values()).map(|_| rng.random()).collect();
-                let SampleForm::Image(shape) = form else { panic!("these are images") };
-                let images = Images::new(shape, pixels, Annotations::default()).unwrap();
-                Box::new(Pca::of(spec, &SampleSet::Images(images), device).unwrap())
-            }
-            ModelSpec::PcaAe(spec) => Box::new(PcaAe::complete(spec, &start).unwrap()),
-            ModelSpec::Pcae(spec) => Box::new(Pcae::new(spec, &start).unwrap()),
-            ModelSpec::Vae(spec) => Box::new(Vae::new(spec, &start).unwrap()),
-        }
+        let context = BuildContext { form, seed: Seed(3), distance_unit: 1.0, device };
+        spec.visit(&context, Untrained(device)).unwrap()
     }
 
     fn table(rows: usize, width: usize, device: &Device) -> Tensor<2> {
@@ -222,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn decoders_in_use_have_the_jacobians_of_pytorch() {
+    fn decoders_in_inference_have_the_jacobians_of_pytorch() {
         #[derive(Deserialize)]
         struct Reference {
             cases: Vec<Known>,
@@ -264,12 +274,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sigmoid_scales_derivatives_by_its_slope() {
+    fn a_sigmoid_scales_derivatives_by_its_own() {
         let device = open(test_device()).unwrap();
         let outputs = Tensor::<2>::from_floats([[0.0, 3.0]], &device);
         let tangents = Tensor::<3>::from_floats([[[1.0, 2.0]], [[-4.0, 0.0]]], &device);
         let found = Decoded { outputs, tangents }.sigmoid();
-        // sigma(0) = 1/2 with slope 1/4; sigma(3) = 0.952574 with slope 0.0451767.
+        // sigma(0) = 1/2 with derivative 1/4; sigma(3) = 0.952574 with derivative 0.0451767.
         assert_close(&plain(&found.outputs), &[0.5, 0.952_574], "outputs");
         assert_close(&plain(&found.tangents), &[0.25, 0.090_353_4, -1.0, 0.0], "tangents");
     }

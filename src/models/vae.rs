@@ -10,19 +10,20 @@ use std::num::NonZeroUsize;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decoder::Decoder;
-use super::encoder::Encoder;
+use super::ae::Ae;
 use super::gaussian::{self, Gaussian};
 use super::network::NetworkSpec;
 use super::{
-    Autoencoder, Batch, Codec, Decoded, Losses, ModelError, Output, Reconstruction, Start,
+    Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, Losses, ModelError,
+    ModelSettings, Reconstruction,
 };
 use crate::numerics::units::NonNegativeF64;
 
-/// Settings of a VAE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of a VAE, for instance `Vae(latent: 16, network: Mlp(widths: [64]), beta: 4)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VaeSpec {
     /// Number of coordinates of a code.
@@ -32,7 +33,7 @@ pub struct VaeSpec {
     /// Weight of the divergence; 1 makes a plain VAE.
     #[serde(default = "one")]
     pub beta: NonNegativeF64,
-    /// How reconstructions are compared; left out, what goes with the network.
+    /// How reconstructions are compared; if left out, the loss that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }
@@ -41,39 +42,41 @@ fn one() -> NonNegativeF64 {
     NonNegativeF64::new(1.0).unwrap_or_else(|_| unreachable!("1 is not negative"))
 }
 
+impl ModelSettings for VaeSpec {
+    type Model = Vae;
+
+    #[cfg(test)]
+    const EXAMPLES: &'static [&'static str] = &["Vae(latent: 3, network: Conv(channels: [4, 6]))"];
+
+    fn common(&self) -> CommonSettings<'_> {
+        CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Result<Vae, ModelError> {
+        let latent = self.latent.get();
+        let widths = [2 * latent, latent];
+        Ok(Vae {
+            ae: Ae::with_widths(widths, &self.network, self.reconstruction, context)?,
+            latent,
+            beta: self.beta.get(),
+        })
+    }
+}
+
 /// A VAE in training.
 #[derive(Module, Debug)]
 pub struct Vae {
-    encoder: Encoder,
-    decoder: Decoder,
+    ae: Ae,
     #[module(skip)]
     latent: usize,
     #[module(skip)]
     beta: f64,
-    #[module(skip)]
-    reconstruction: Reconstruction,
-    #[module(skip)]
-    output: Output,
 }
 
 impl Vae {
-    /// Makes an untrained VAE.
-    pub fn new(spec: &VaeSpec, start: &Start<'_>) -> Result<Self, ModelError> {
-        let latent = spec.latent.get();
-        let usual = spec.network.usual_reconstruction(start.form);
-        Ok(Self {
-            encoder: Encoder::new(&spec.network, 2 * latent, start, "init/encoder")?,
-            decoder: Decoder::new(&spec.network, latent, start, "init/decoder")?,
-            latent,
-            beta: spec.beta.get(),
-            reconstruction: Reconstruction::choose(spec.reconstruction, usual, start)?,
-            output: Output::of(start.form),
-        })
-    }
-
     /// Returns the distributions of codes.
     pub(super) fn distributions(&self, inputs: Tensor<2>) -> Gaussian {
-        Gaussian::of(&self.encoder, inputs)
+        Gaussian::of(&self.ae.encoder, inputs)
     }
 
     /// Returns the losses against a normal prior with these variances.
@@ -83,8 +86,7 @@ impl Vae {
             Some(noise) => distributions.draw(noise.clone()),
             None => distributions.mean.clone(),
         };
-        let output = self.decode(drawn);
-        let reconstruction = self.reconstruction.loss(output, self.output, batch.inputs.clone());
+        let reconstruction = self.ae.loss_of(drawn, &batch.inputs);
         let divergence = distributions.divergence(prior);
         Losses {
             total: reconstruction.clone() + divergence.clone().mul_scalar(self.beta),
@@ -99,26 +101,18 @@ impl Codec for Vae {
         self.distributions(inputs).mean
     }
 
-    fn decode(&self, codes: Tensor<2>) -> Tensor<2> {
-        self.decoder.forward(codes)
-    }
-
-    fn decode_with_tangents(&self, codes: Tensor<2>, directions: Tensor<2>) -> Decoded {
-        self.decoder.forward_with_tangents(codes, directions)
+    fn decoder(&self) -> &dyn Decode {
+        self.ae.decoder()
     }
 
     fn draw(&self, inputs: Tensor<2>, rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {
         Some(self.distributions(inputs).draw_from(rng))
     }
-
-    fn output(&self) -> Output {
-        self.output
-    }
 }
 
 impl Autoencoder for Vae {
     fn reconstruction(&self) -> Reconstruction {
-        self.reconstruction
+        self.ae.reconstruction()
     }
 
     fn losses(&self, batch: &Batch) -> Losses {

@@ -1,7 +1,8 @@
 //! Named weights: out of a module, into a module, and to and from safetensors bytes.
 //!
-//! Names are the paths of fields (`encoder.convolutions.0.weight`), shapes are PyTorch's. Bytes
-//! depend on nothing but names, shapes and values, and any safetensors reader can open them.
+//! Names are the paths of fields (`encoder.convolutions.0.weight`), see `ParameterPath`; shapes are
+//! PyTorch's. Bytes depend on nothing but names, shapes and values, and any safetensors reader can
+//! open them.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub enum WeightsError {
         name: String,
     },
     /// The file has an array that the model lacks.
-    #[error("the model has no use for array `{name}`")]
+    #[error("the model has no array `{name}`")]
     Unused {
         /// Name of the array.
         name: String,
@@ -46,6 +47,32 @@ pub enum WeightsError {
         /// Shape in the file.
         found: Vec<usize>,
     },
+}
+
+/// The field in which models hold the plain autoencoder that they are built on.
+const BASE: &str = "ae";
+
+/// The place of a parameter in a module, as visitors of modules keep track of it.
+#[derive(Debug, Default)]
+pub(crate) struct ParameterPath(Vec<String>);
+
+impl ParameterPath {
+    /// Goes into a field.
+    pub(crate) fn enter(&mut self, field: &str) {
+        self.0.push(field.to_owned());
+    }
+
+    /// Leaves the field that was entered last.
+    pub(crate) fn exit(&mut self) {
+        self.0.pop();
+    }
+
+    /// Returns the name of the parameter: the names of fields from the outermost to the innermost.
+    /// The base of a model is left out, so that its weights are named like those of the model.
+    pub(crate) fn name(&self) -> String {
+        let fields = self.0.iter().map(String::as_str).filter(|field| *field != BASE);
+        fields.collect::<Vec<_>>().join(".")
+    }
 }
 
 /// One array of weights, row-major.
@@ -64,14 +91,15 @@ pub struct Weights(pub BTreeMap<String, WeightArray>);
 impl Weights {
     /// Reads the weights out of a module.
     pub fn of<M: Module>(module: &M) -> Self {
-        let mut reader = Reader { path: Vec::new(), found: Self::default() };
+        let mut reader = Reader { path: ParameterPath::default(), found: Self::default() };
         module.visit(&mut reader);
         reader.found
     }
 
     /// Returns the module with these weights in place of its own.
     pub fn load_into<M: Module>(&self, module: M) -> Result<M, WeightsError> {
-        let mut writer = Writer { path: Vec::new(), left: self.0.clone(), problem: None };
+        let path = ParameterPath::default();
+        let mut writer = Writer { path, left: self.0.clone(), problem: None };
         let module = module.map(&mut writer);
         if let Some(problem) = writer.problem {
             return Err(problem);
@@ -118,45 +146,45 @@ impl Weights {
 
 /// Collects the weights of a module.
 struct Reader {
-    path: Vec<String>,
+    path: ParameterPath,
     found: Weights,
 }
 
 impl ModuleVisitor for Reader {
     fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.into());
+        self.path.enter(name);
     }
 
     fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
+        self.path.exit();
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let data = param.val().into_data();
         let shape = data.shape().to_vec();
         let values = data.iter::<f32>().collect();
-        self.found.0.insert(self.path.join("."), WeightArray { shape, values });
+        self.found.0.insert(self.path.name(), WeightArray { shape, values });
     }
 }
 
 /// Replaces the weights of a module.
 struct Writer {
-    path: Vec<String>,
+    path: ParameterPath,
     left: BTreeMap<String, WeightArray>,
     problem: Option<WeightsError>,
 }
 
 impl ModuleMapper for Writer {
     fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.into());
+        self.path.enter(name);
     }
 
     fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
+        self.path.exit();
     }
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let name = self.path.join(".");
+        let name = self.path.name();
         let expected = param.dims().to_vec();
         let problem = match self.left.remove(&name) {
             Some(array) if array.shape == expected => {
@@ -211,7 +239,7 @@ mod tests {
         let extra = WeightArray { shape: vec![0], values: Vec::new() };
         assert_eq!(
             problem(|arrays| drop(arrays.insert("z".into(), extra))),
-            "the model has no use for array `z`"
+            "the model has no array `z`"
         );
     }
 

@@ -6,13 +6,16 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Separates these derived keys from every other use of the hash function.
 const DERIVATION_CONTEXT: &str = "pcae-run 2026 random stream of a seed and a name";
 
 /// The number from which all randomness of one stage follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 

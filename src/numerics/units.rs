@@ -5,8 +5,10 @@
 //! and reports show exactly what the user wrote.
 //! Not here: counts, for which std's `NonZeroUsize` and friends already exist.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -20,9 +22,10 @@ pub struct RangeError {
     pub found: f64,
 }
 
-/// Declares one validated `f64`: the range test, its wording, and the serde round trip.
+/// Declares one validated `f64`: the range test, its wording, the same as a schema, and the serde
+/// round trip.
 macro_rules! ranged_number {
-    ($(#[$doc:meta])* $name:ident, $expected:literal, $accepts:expr) => {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, $schema:tt, $accepts:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
         pub struct $name(f64);
@@ -77,6 +80,20 @@ macro_rules! ranged_number {
                 Self::new(value).map_err(serde::de::Error::custom)
             }
         }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
     };
 }
 
@@ -84,6 +101,7 @@ ranged_number!(
     /// A finite number that is not a NaN or an infinity.
     Finite,
     "a finite number",
+    { "type": "number" },
     f64::is_finite
 );
 
@@ -91,6 +109,7 @@ ranged_number!(
     /// A finite number above zero.
     PositiveF64,
     "a finite number above 0",
+    { "type": "number", "exclusiveMinimum": 0 },
     |value| value.is_finite() && value > 0.0
 );
 
@@ -98,6 +117,7 @@ ranged_number!(
     /// A finite number that is zero or above.
     NonNegativeF64,
     "a finite number of at least 0",
+    { "type": "number", "minimum": 0 },
     |value| value.is_finite() && value >= 0.0
 );
 
@@ -105,6 +125,7 @@ ranged_number!(
     /// A share of a whole: between 0 and 1, both included.
     Fraction,
     "a fraction between 0 and 1",
+    { "type": "number", "minimum": 0, "maximum": 1 },
     |value| (0.0..=1.0).contains(&value)
 );
 

@@ -1,77 +1,42 @@
 //! Tables and figures from measured records.
 //!
-//! A stage leaves [`Record`]s; a declaration ([`TableSpec`], [`FigureSpec`]) says how to look at
-//! them; the result is plain data, rendered separately: tables as LaTeX, Markdown, CSV and for
-//! the terminal, figures as PNG and SVG; a [`document::Document`] is all of them as one LaTeX file. Knows nothing of pipelines, caches or models, and keeps
-//! polars and plotters types to itself. Equal records always give equal bytes.
+//! A stage leaves [`Record`]s; a declaration ([`TableSpec`], [`FigureSpec`]) says what to show of
+//! them; the result is plain data, rendered separately: tables as LaTeX, Markdown, CSV and for the
+//! terminal, figures as PNG and SVG. A [`page`] or a [`document::Document`] is all of them in one
+//! file. Knows nothing of pipelines, caches or models, and keeps polars and plotters types to
+//! itself. Equal records always give equal bytes.
 
-mod axes;
-mod best;
-mod cell;
-pub mod csv;
+mod comparison;
+mod content;
 pub mod document;
-mod dossier;
 mod figures;
-mod frame;
-mod grid;
-mod join;
-pub mod latex;
 mod latex_text;
-#[cfg(test)]
-mod layouts;
-#[cfg(test)]
-mod looks;
-pub mod markdown;
-mod movement;
-mod notes;
-pub mod numbers;
 pub mod page;
-mod record;
-mod stored;
-mod table;
-mod tabulate;
-pub mod terminal;
-mod verdict;
-mod view;
+mod records;
+mod tables;
 
-pub use axes::AxisError;
-pub use cell::{Cell, rounded};
-pub use dossier::{
-    Attachment, Badge, BadgeTone, Dossier, FigureFacts, Machine, Making, Note, StageFacts, Status,
-    TableFacts, Work,
+pub use comparison::cell_changes::{CellChange, Change, Numbers, cell_changes};
+pub use comparison::verdict::{Judged, Verdict, judge, judge_again};
+pub use content::{
+    Attachment, Badge, BadgeTone, FigureFacts, Machine, MachineUsage, Note, ReportContent, RunInfo,
+    StageFacts, Status, TableFacts,
 };
-pub use figures::bars::{Bar, BarRow, Bars, BarsSpec};
-pub use figures::code_scatter::{CodePoint, CodeScatter, CodeScatterSpec, Coloring, ScatterPanel};
-pub use figures::contact_sheet::{ContactSheet, ContactSheetSpec, Pick, Tile, TileSize};
-pub use figures::coordinate_course::{CoordinateCourse, CoordinateCourseSpec};
-pub use figures::distance_scatter::{
-    DistancePanel, DistanceScatter, DistanceScatterSpec, LatentUnit,
+pub use figures::{
+    Figure, FigureChecks, FigureError, FigureFamily, FigureInputs, FigureMistake, FigureSpec,
+    PATH_FACTORS, Scale, TRAVERSAL_FACTORS, TrainingLog,
 };
-pub use figures::image_rows::{ImageRow, ImageRows, ImageRowsSpec, RowBlock, Sides};
-pub use figures::interpolation::{Block, Interpolation, InterpolationSpec, Pixels, Strip};
-pub use figures::learning_curves::{
-    Course, Curve, CurvePanel, CurvePoint, LearningCurves, LearningCurvesSpec,
-};
-pub use figures::needed::Needed;
-pub use figures::variance_curves::{
-    Show, VarianceCurve, VarianceCurves, VarianceCurvesSpec, VariancePanel,
-};
-pub use figures::variance_spectrum::{
-    Coordinate, Scatter, Series, VarianceSpectrum, VarianceSpectrumSpec,
-};
-pub use figures::{Figure, FigureError, FigureSpec, Scale};
-pub use frame::{FrameError, Spread};
-pub use join::JoinError;
-pub use movement::{Moved, Movement, Numbers, movements};
-pub use record::{
+pub use records::aggregate::{AggregateError, Spread};
+pub use records::axis_roles::AxisError;
+pub use records::joined_rows::JoinError;
+pub use records::record::{
     Labels, Record, RecordError, RecordValue, Values, values_from_json, values_to_json,
 };
-pub use stored::{StoredCell, StoredError};
-pub(crate) use table::five_runs;
-pub use table::{
+pub use tables::cell::{Cell, rounded};
+pub use tables::csv_reader::{StoredCell, StoredError};
+pub use tables::selection::labels_without;
+pub use tables::table::{
     Best, Comparable, Given, Layout, Margin, Published, Run, Table, TableColumn, TableError,
     TableRow, TableSpec, Titled, ValueSpec,
 };
-pub use tabulate::tabulate;
-pub use verdict::{Judged, Verdict, judge, judge_again};
-pub use view::without;
+pub use tables::tabulate::tabulate;
+pub use tables::{csv, latex, latex_macros, markdown, terminal};

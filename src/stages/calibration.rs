@@ -1,4 +1,4 @@
-//! How fast a device trains: a short measurement, and a guess for when none was made.
+//! The rate at which a device trains: a short measurement, and a default where none was made.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::training::{
 };
 
 /// Time after which no further step is taken.
-const TIME: Duration = Duration::from_millis(600);
+const MEASURING_TIME: Duration = Duration::from_millis(600);
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
 const BATCH: NonZeroUsize = NonZeroUsize::new(128).unwrap();
@@ -28,9 +28,9 @@ const CHANNELS: [NonZeroUsize; 3] = [
     NonZeroUsize::new(32).unwrap(),
 ];
 
-/// Trains a small autoencoder for less than a second on so many threads, and returns the counted
-/// operations of a second; none if the device doesn't train.
-pub fn measure(device: DeviceName, threads: usize) -> Option<f64> {
+/// Trains a small autoencoder for less than a second on this many threads, and returns the counted
+/// operations per second; none if the device can't train.
+pub fn measure_rate(device: DeviceName, threads: usize) -> Option<f64> {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
     pool.install(|| operations_per_second(device))
 }
@@ -49,7 +49,7 @@ fn operations_per_second(device: DeviceName) -> Option<f64> {
     let spec = TrainSpec {
         length: Length::Steps(MOST_STEPS),
         batch_size: BATCH,
-        optimizer: OptimizerSpec::Adam(AdamSpec::usual(rate, NonNegativeF64::new(0.0).ok()?)),
+        optimizer: OptimizerSpec::Adam(AdamSpec::with_rate(rate, NonNegativeF64::new(0.0).ok()?)),
         schedule: Schedule::default(),
         early_stopping: None,
         seed: Seed(0),
@@ -59,14 +59,14 @@ fn operations_per_second(device: DeviceName) -> Option<f64> {
     let samples = SampleSet::Images(Images::new(SHAPE, pixels, Annotations::default()).ok()?);
     let data = TrainingData { samples: &samples, distances: None, validation: None };
     let began = Instant::now();
-    // The first step sets up what all others use.
+    // The first step allocates what all others use.
     let mut warm: Option<Instant> = None;
     let (mut steps, mut seconds) = (0_u32, 0.0);
     let mut observe = |_: &Progress<'_>| {
         if let Some(warm) = warm {
             steps += 1;
             seconds = warm.elapsed().as_secs_f64();
-            if began.elapsed() > TIME {
+            if began.elapsed() > MEASURING_TIME {
                 return Flow::Stop;
             }
         } else {
@@ -75,13 +75,13 @@ fn operations_per_second(device: DeviceName) -> Option<f64> {
         Flow::Continue
     };
     fit(&model, &spec, data, device, None, &mut observe).ok()?;
-    let work = model.learning_effort(SampleForm::Image(SHAPE), BATCH.get()).ok()?;
+    let work = model.training_flops(SampleForm::Image(SHAPE), BATCH.get()).ok()?;
     let rate = work * BATCH.get() as f64 * f64::from(steps) / seconds;
     (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
-/// Returns what a second is about worth on a device of this kind, in counted operations.
-pub const fn rough_rate(device: DeviceName) -> f64 {
+/// Returns the typical rate of a device of this kind, in counted operations per second.
+pub const fn default_rate(device: DeviceName) -> f64 {
     match device {
         DeviceName::Flex => 1e10,
         DeviceName::LibTorch => 3e10,
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_device_that_trains_has_a_rate() {
-        let rate = measure(test_device(), 1).unwrap();
+        let rate = measure_rate(test_device(), 1).unwrap();
         assert!(rate > 1e6 && rate.is_finite(), "{rate}");
     }
 }

@@ -1,52 +1,54 @@
-//! `Classify`: how well classes can be told from the codes of a trained model.
-//!
-//! ```ron
-//! "classes-{model}-{seed}": Classify(
-//!     model: "train-{model}-{seed}", train: "train-images", test: "test-images",
-//!     by: Mlp(widths: [128, 128], epochs: 100, rate: 1e-3, weight_decay: 1e-5, batch_size: 256),
-//!     seed: Axis(seed),
-//! ),
-//! "classes-linear-{model}": Classify(
-//!     model: "train-{model}", train: "train-images", test: "test-images",
-//!     by: Linear(), seed: 0,                    // or Nearest(neighbors: 5)
-//!     // Data sets without classes: those of a factor, cut into bins of equal width.
-//!     classes: Bins(factor: "orientation", count: 5),
-//!     standardize: true,
-//! )
-//! ```
-//!
-//! The model stays as it is; what is learned is a classifier of its codes. The settings of `Mlp` have
-//! the paper's defaults. Codes are taken as they are, since the paper says nothing of scaling them;
-//! `standardize` brings each coordinate to mean 0 and variance 1 over the training samples, which
-//! takes away what the spread of a coordinate says of its importance.
-//!
-//! The record has `error_percent` (of `test`), `train_error_percent` (with `Nearest`, of each training
-//! sample by the others), `classes` and `samples` (of `test`). A stopped stage begins anew.
+//! The stage kind [`Classify`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, TrainSamples};
-use crate::classification::{ClassSpec, ProbeData, ProbeSpec};
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::events::Progress;
-use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::lifecycle::Progress;
+use crate::engine::stage::{Input, Inputs, Kind, Needs, Stage, StageRef};
+use crate::evaluation::probe::{ClassSpec, ProbeData, ProbeSpec};
 use crate::numerics::Seed;
 use crate::report::{RecordValue, Values};
 use crate::training::{Flow, TrainedModel};
 
-/// Settings of a classification stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// How well classes can be predicted from the codes of a trained model.
+///
+/// ```ron
+/// "classes-{model}-{seed}": Classify(
+///     model: "train-{model}-{seed}", train: "train-images", test: "test-images",
+///     by: Mlp(widths: [128, 128], epochs: 100, rate: 1e-3, weight_decay: 1e-5, batch_size: 256),
+///     seed: Axis(seed),
+/// ),
+/// "classes-linear-{model}": Classify(
+///     model: "train-{model}", train: "train-images", test: "test-images",
+///     by: Linear(), seed: 0,                    // or Nearest(neighbors: 5)
+///     // For data sets without classes: a factor, cut into bins of equal width.
+///     classes: Bins(factor: "orientation", count: 5),
+///     standardize: true,
+/// )
+/// ```
+///
+/// The model is frozen; what is learned is a classifier of its codes. The settings of `Mlp` default
+/// to the paper's. Codes are used as they are, since the paper mentions no scaling; `standardize`
+/// brings each coordinate to mean 0 and variance 1 over the training samples, which discards what
+/// the spread of a coordinate says about its importance.
+///
+/// The record has `error_percent` (on `test`), `train_error_percent` (with `Nearest`, of each
+/// training sample by the others), `classes` and `samples` (of `test`). A stopped stage starts
+/// over.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Classify {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
-    /// The samples whose classes are learned.
+    /// The samples that the classifier learns from.
     pub train: StageRef<TrainSamples>,
-    /// The samples whose classes are told.
+    /// The samples that the classifier is tested on.
     pub test: StageRef<AnySamples>,
-    /// What tells the classes apart.
+    /// The classifier of the codes.
     pub by: ProbeSpec,
-    /// Which classes.
+    /// The classes to predict.
     #[serde(default)]
     pub classes: ClassSpec,
     /// Whether each coordinate is brought to mean 0 and variance 1.
@@ -67,7 +69,7 @@ impl Stage for Classify {
         vec![self.model.input("model"), self.train.input("train"), self.test.input("test")]
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "record".to_owned()
     }
 
@@ -96,7 +98,7 @@ impl Stage for Classify {
         }
         let (classes, samples) = (data.train_labels.names.len(), data.test.rows());
         context.log(&format!(
-            "{} codes of {} coordinates, {classes} classes",
+            "{} codes with {} coordinates, {classes} classes",
             data.train.rows(),
             data.train.width()
         ));
@@ -106,7 +108,7 @@ impl Stage for Classify {
         };
         drop(observe);
         context.log(&format!(
-            "{:.2} % of {samples} samples told wrong, {:.2} % of those learned from",
+            "classification error {:.2} % on {samples} test samples, {:.2} % on training samples",
             rates.test, rates.train
         ));
         let numbers = [rates.test, rates.train, classes as f64, samples as f64];

@@ -1,18 +1,4 @@
-//! `Command`: any program as a stage.
-//!
-//! ```ron
-//! "resize": Command(
-//!     args: ["python3", "resize.py", "inputs/images/images.npy"],
-//!     inputs: {"images": "ellipses"},   // laid out as inputs/images/<its files>
-//!     files: ["../scripts/resize.py"],  // copied in by name; content is in the key
-//!     env: ["OMP_NUM_THREADS"],         // passed on; value is in the key
-//!     outputs: ["small.npy"],           // must be there at the end
-//! )
-//! ```
-//!
-//! The program starts in an empty folder. Its environment has what is declared, `PATH`, `HOME` and
-//! `USER` (not in the key) and a fixed `LC_ALL`. What it prints goes to the stage's log; what it
-//! leaves running is killed.
+//! The stage kind [`Command`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,24 +11,41 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{check, required_files};
 
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactReader, ArtifactWriter, plain_path,
 };
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Each, Externals, Input, Kind, Problem, Producer, Stage, StageRef};
-use crate::engine::supervise::{ProgramEnd, signal_group, supervised};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::{
+    Each, Externals, Input, Inputs, Kind, Problem, Producer, Stage, StageRef,
+};
+use crate::engine::system::process::{ProgramEnd, signal_group, supervised};
 
 /// The artifact kind of a command that declares no other.
 fn files() -> String {
     "files".to_owned()
 }
 
-/// Settings of a command stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Any program as a stage.
+///
+/// ```ron
+/// "resize": Command(
+///     args: ["python3", "resize.py", "inputs/images/images.npy"],
+///     inputs: {"images": "ellipses"},   // laid out as inputs/images/<its files>
+///     files: ["../scripts/resize.py"],  // copied in by name; content is in the key
+///     env: ["OMP_NUM_THREADS"],         // passed on; value is in the key
+///     outputs: ["small.npy"],           // must exist at the end
+/// )
+/// ```
+///
+/// The program starts in an empty folder. Its environment has the declared variables, `PATH`,
+/// `HOME` and `USER` (not in the key) and a fixed `LC_ALL`. What it prints goes to the stage's log;
+/// processes that it leaves running are killed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
     /// The program and its arguments.
@@ -53,20 +56,20 @@ pub struct Command {
     /// Families whose files are laid out in `inputs/<name>/<label>/`, one folder deeper per axis.
     #[serde(default, skip_serializing)]
     pub families: BTreeMap<String, Each<AnyFiles>>,
-    /// Outside files, copied in under their last name.
+    /// Files from outside the pipeline, copied in under their file name.
     #[serde(default, skip_serializing)]
     pub files: Vec<String>,
     /// Environment variables that are passed on.
     #[serde(default, skip_serializing)]
     pub env: Vec<String>,
-    /// Files that the program leaves.
+    /// Files that the program writes.
     pub outputs: Vec<String>,
-    /// The artifact kind of the outputs, such as `record`, for stages that ask for one.
+    /// The artifact kind of the outputs, such as `record`, for stages that require one.
     #[serde(default = "files")]
     pub yields: String,
 }
 
-fn has_twins<T: PartialEq>(names: &[T]) -> bool {
+fn has_duplicates<T: PartialEq>(names: &[T]) -> bool {
     names.iter().enumerate().any(|(at, name)| names[..at].contains(name))
 }
 
@@ -101,7 +104,7 @@ impl Stage for Command {
         one.chain(each).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         self.yields.clone()
     }
 
@@ -109,7 +112,7 @@ impl Stage for Command {
         Externals { files: self.files.clone(), variables: self.env.clone() }
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut problem = |field, message: String, help: &str| {
             found.push(Problem { field, message, help: Some(help.to_owned()) });
@@ -119,11 +122,12 @@ impl Stage for Command {
             problem("args", "there is no program to run".to_owned(), help);
         }
         if self.outputs.is_empty() {
-            let message = "a stage must leave at least one file".to_owned();
+            let message = "a stage must write at least one file".to_owned();
             problem("outputs", message, "list what the program writes");
         }
         let names: Vec<_> = self.files.iter().map(|file| Path::new(file).file_name()).collect();
-        for (field, twice) in [("files", has_twins(&names)), ("outputs", has_twins(&self.outputs))]
+        for (field, twice) in
+            [("files", has_duplicates(&names)), ("outputs", has_duplicates(&self.outputs))]
         {
             if twice {
                 let message = "two of these files have the same name".to_owned();
@@ -137,20 +141,21 @@ impl Stage for Command {
         ];
         for (field, names) in names {
             for name in names.into_iter().filter(|name| plain_path(name).is_err()) {
-                let message = format!("`{name}` would lie outside the stage's folder");
+                let message = format!("`{name}` is outside the stage's folder");
                 problem(field, message, "use a plain relative path");
             }
         }
         match required_files(&self.yields) {
             None => problem(
                 "yields",
-                format!("`{}` is not a kind that a program can yield", self.yields),
+                format!("a program can't make an artifact of kind `{}`", self.yields),
                 "use `files`, or `record`, `points`, `distances`, `model`, `train-images`, ..",
             ),
             Some(required) => {
                 for name in required.iter().filter(|name| !self.outputs.iter().any(|o| o == *name))
                 {
-                    let message = format!("`{}` needs the file `{name}`", self.yields);
+                    let message =
+                        format!("an artifact of kind `{}` needs the file `{name}`", self.yields);
                     problem("outputs", message, "list it, and have the program write it");
                 }
             }
@@ -160,7 +165,7 @@ impl Stage for Command {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let folder = context.scratch_folder().to_owned();
-        self.lay_out(context, &folder)?;
+        self.prepare_folder(context, &folder)?;
         match self.execute(context, &folder)? {
             ProgramEnd::Code(0) => {}
             end => return Err(failure(&self.args, &end).into()),
@@ -177,16 +182,17 @@ impl Stage for Command {
 }
 
 impl Command {
-    fn lay_out(&self, context: &RunContext, folder: &Path) -> Result<(), StageError> {
+    /// Fills the folder that the program starts in.
+    fn prepare_folder(&self, context: &RunContext, folder: &Path) -> Result<(), StageError> {
         context.copy_files(folder)?;
         for (name, stage) in &self.inputs {
-            place(&context.load(stage)?, folder.join("inputs").join(name))?;
+            write_files(&context.load(stage)?, folder.join("inputs").join(name))?;
         }
         for (name, family) in &self.families {
             for (labels, files) in context.load_each(family)? {
-                // A folder per label: joined into one, `a-b` and `c` could meet `a` and `b-c`.
+                // A folder per label: in one name, `a-b` and `c` would be joined like `a` and `b-c`.
                 let member: PathBuf = labels.values().collect();
-                place(&files, folder.join("inputs").join(name).join(member))?;
+                write_files(&files, folder.join("inputs").join(name).join(member))?;
             }
         }
         Ok(fs::create_dir_all(folder.join("tmp"))?)
@@ -209,7 +215,7 @@ impl Command {
     }
 }
 
-/// Returns the variables that programs can't do without: where programs and the user's own are.
+/// Returns the variables that programs need: where to find programs and the user's own files.
 fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 3] = ["PATH", "HOME", "USER"];
     std::env::vars_os().filter(|(name, _)| KEPT.iter().any(|kept| name == kept))
@@ -233,7 +239,7 @@ fn wait(mut supervisor: Child, context: &RunContext) -> Result<ProgramEnd, Stage
             said => break said.unwrap_or_default(),
         }
         if context.should_stop() && !asked {
-            // One that ignores this is killed with this process when its grace is over.
+            // A program that ignores this is killed with this process after the grace period.
             asked = true;
             signal_group(&supervisor, Signal::TERM);
         }
@@ -247,7 +253,7 @@ fn wait(mut supervisor: Child, context: &RunContext) -> Result<ProgramEnd, Stage
     Ok(serde_json::from_str(&text).unwrap_or_else(|_| lost()))
 }
 
-fn place(files: &AnyFiles, folder: PathBuf) -> Result<(), StageError> {
+fn write_files(files: &AnyFiles, folder: PathBuf) -> Result<(), StageError> {
     fs::create_dir_all(&folder)?;
     Ok(files.write(&mut ArtifactWriter::new(folder))?)
 }
@@ -269,11 +275,11 @@ fn copy(from: &Path, name: &str, writer: &mut ArtifactWriter) -> Result<(), Stag
 fn failure(args: &[String], end: &ProgramEnd) -> String {
     let line = args.join(" ");
     match end {
-        ProgramEnd::Code(code) => format!("`{line}` ended with code {code}"),
+        ProgramEnd::Code(code) => format!("`{line}` exited with code {code}"),
         ProgramEnd::NotStarted(message) => message.clone(),
         ProgramEnd::Signal { number, peak_memory } => {
             let memory = peak_memory.map_or_else(String::new, |bytes| {
-                format!(" at {:.2} GB of memory", bytes as f64 / 1e9)
+                format!(", using {:.2} GB of memory", bytes as f64 / 1e9)
             });
             format!("`{line}` was killed by signal {number}{memory}")
         }
@@ -289,5 +295,5 @@ fn missing_output(name: &str, folder: &Path) -> String {
         .collect();
     present.sort();
     let present = if present.is_empty() { "nothing".to_owned() } else { present.join(", ") };
-    format!("the program left no `{name}`; it left: {present}")
+    format!("the program did not write `{name}`; it wrote: {present}")
 }

@@ -1,67 +1,65 @@
-//! `Dataset`: samples of a data set, chosen, split and preprocessed.
-//!
-//! ```ron
-//! "train-images": Dataset(
-//!     source: Mnist(),                 // what it is: see below
-//!     files: "mnist-files",            // where it comes from: a Download (or Command) stage,
-//!                                      // or `path: "my/folder"` beside the pipeline or in --data
-//!     select: {"class": Names(["3", "8"])},   // by class, or by factor: Values, Range, Levels
-//!     split: Train,                    // Train, Validation or Test; left out: everything
-//!     division: Shares(train: 0.8, validation: 0.1, test: 0.1, seed: 0),   // else the published
-//!                                      // parts, or 70/15/15 where there are none
-//!     steps: [Subset(count: 5000, seed: 0), Pad(32)],   // in this order
-//! )
-//! ```
-//!
-//! The whole set is divided first, then chosen from: parts never overlap, whatever each stage
-//! selects. To divide a selection instead, select in a `Dataset` and split it in `Preprocess`.
-//!
-//! Sources without files: `Dsprites(Render(size: 64, factors: Lattice))`,
-//! `Shapes3d(Render(size: 64, factors: Subset))`,
-//! `Manifold(shape: SwissRoll, samples: 2000, seed: 0)`. Published files: `Mnist()`,
-//! `FashionMnist()`, `CelebA()`, `Dsprites(Original)`, `Shapes3d(Original)`. Your own:
-//! `ImageFolder()` (a folder or a zip; sub-folders are classes), `Array(content: Vectors)` or
-//! `Array(content: Images(layout: Nhw))` (npy, npz), `Table()` (csv, parquet).
-//! Steps: `First(n)`, `Subset(count, seed)`, `Crop(size)`, `Pad(size)`,
-//! `Resize(size, filter: Lanczos)`, `Flatten`, `Scale(By(0.5))`. More of each:
-//! `pcae-run explain ImageFolder`, `pcae-run explain Choice`, `pcae-run explain Step`.
+//! The stage kind [`Dataset`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::AnyFiles;
-use super::outlooks;
-use super::samples::{Sort, making_problems, store};
+use super::cost;
+use super::samples::{SampleKind, recipe_problems, store_prepared};
 use crate::data::{Choice, DatasetSpec, Division, Files, Recipe, Split, Step};
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::Outlook;
 use crate::engine::digest::files_in;
-use crate::engine::stage::{Externals, Input, Kind, Problem, Producer, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::ArtifactEstimate;
+use crate::engine::stage::{Externals, Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 
-/// Settings of a data set stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Samples of a data set: selected, split and preprocessed.
+///
+/// ```ron
+/// "train-images": Dataset(
+///     source: Mnist(),                 // what it is: see below
+///     files: "mnist-files",            // where it comes from: a Download (or Command) stage,
+///                                      // or `path: "my/folder"` beside the pipeline or in --data
+///     select: {"class": Names(["3", "8"])},   // by class, or by factor: Values, Range, Levels
+///     split: Train,                    // Train, Validation or Test; everything if left out
+///     division: Shares(train: 0.8, validation: 0.1, test: 0.1, seed: 0),   // else the published
+///                                      // parts, or 70/15/15 where there are none
+///     steps: [Subset(count: 5000, seed: 0), Pad(32)],   // in this order
+/// )
+/// ```
+///
+/// The whole set is divided first, then selected from: parts never overlap, whatever each stage
+/// selects. To divide a selection instead, select in a `Dataset` and split it in `Preprocess`.
+///
+/// Sources without files: `Dsprites(Render(size: 64, factors: Lattice))`,
+/// `Shapes3d(Render(size: 64, factors: Subset))`,
+/// `Manifold(shape: SwissRoll, samples: 2000, seed: 0)`. Published files: `Mnist()`,
+/// `FashionMnist()`, `CelebA()`, `Dsprites(Original)`, `Shapes3d(Original)`. Your own:
+/// `ImageFolder()` (a folder or a zip file; sub-folders are classes), `Array(content: Vectors)` or
+/// `Array(content: Images(layout: Nhw))` (npy, npz), `Table()` (CSV, Parquet).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dataset {
-    /// Which data.
+    /// The data set.
     pub source: DatasetSpec,
     /// The stage whose files are read, for sources that read files.
     #[serde(default)]
     pub files: Option<StageRef<AnyFiles>>,
-    /// The file or folder that is read instead.
+    /// The file or folder to read instead of `files`.
     #[serde(default, skip_serializing)]
     pub path: Option<String>,
-    /// Which samples of that, by factor or `class`.
+    /// Which samples to keep, by factor or `class`.
     #[serde(default)]
     pub select: BTreeMap<String, Choice>,
     /// Which part of the set; all of it if left out.
     #[serde(default)]
     pub split: Option<Split>,
-    /// How the parts are made; as published, or 70/15/15, if left out.
+    /// How the parts are made; if left out, as published, or 70/15/15 where nothing is published.
     #[serde(default)]
     pub division: Option<Division>,
-    /// What is done to the samples.
+    /// Preprocessing steps, in this order.
     #[serde(default)]
     pub steps: Vec<Step>,
 }
@@ -104,16 +102,16 @@ impl Stage for Dataset {
         self.files.iter().map(|files| files.input("files")).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
-        let sort = Sort { content: self.source.content(), split: self.split };
-        sort.after(&self.steps).kind().to_owned()
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
+        let samples = SampleKind { content: self.source.content(), split: self.split };
+        samples.after(&self.steps).kind().to_owned()
     }
 
     fn externals(&self) -> Externals {
         Externals { files: self.path.iter().cloned().collect(), ..Externals::default() }
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let problem = |field, message: &str, help: &str| Problem {
             field,
             message: message.to_owned(),
@@ -123,17 +121,17 @@ impl Stage for Dataset {
         match (self.source.reads_files(), &self.files, &self.path) {
             (true, None, None) => found.push(problem(
                 "source",
-                "this data set is read from files, and none are given",
+                "this data set is read from files, but none are given",
                 "add `files: \"a Download stage\"`, or `path: \"a file or folder\"`",
             )),
             (false, Some(_), _) => found.push(problem(
                 "files",
-                "this data set is made on the spot and reads no files",
+                "this data set is generated and reads no files",
                 "delete this line",
             )),
             (false, None, Some(_)) => found.push(problem(
                 "path",
-                "this data set is made on the spot and reads no files",
+                "this data set is generated and reads no files",
                 "delete this line",
             )),
             (true, Some(_), Some(_)) => found.push(problem(
@@ -146,7 +144,11 @@ impl Stage for Dataset {
         if let Some(path) = &self.path
             && Path::new(path).file_name().is_none()
         {
-            found.push(problem("path", "this path has no last name", "name a file or a folder"));
+            found.push(problem(
+                "path",
+                "this path ends in no file name",
+                "name a file or a folder",
+            ));
         }
         for message in self.source.problems() {
             found.push(Problem { field: "source", message, help: None });
@@ -154,22 +156,22 @@ impl Stage for Dataset {
         if self.steps.iter().any(Step::measures) {
             found.push(problem(
                 "steps",
-                "a scale that is measured would differ between the parts of a set",
+                "a measured scale would differ between the splits of a data set",
                 "scale in a `Preprocess` stage, with `like` naming the training data",
             ));
         }
         let (content, division) = (Some(self.source.content()), self.division.as_ref());
-        found.extend(making_problems(content, &self.steps, self.split, division));
+        found.extend(recipe_problems(content, &self.steps, self.split, division));
         found
     }
 
-    fn outlook(&self, _inputs: &[Vec<Outlook>]) -> Outlook {
+    fn estimate(&self, _inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
         let extent = self.source.extent().map(|extent| extent.after(&self.recipe()));
-        extent.map_or_else(Outlook::default, |extent| outlooks::of_extent(&extent))
+        extent.map_or_else(ArtifactEstimate::default, |extent| cost::sample_estimate(&extent))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let samples = self.source.open(&self.files(context)?)?;
-        store(context, samples, &self.recipe())
+        store_prepared(context, samples, &self.recipe())
     }
 }

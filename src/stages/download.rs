@@ -1,40 +1,41 @@
-//! `Download`: files from the net, each known beforehand by its SHA-256.
-//!
-//! ```ron
-//! "mnist-files": Download(files: Mnist),   // or FashionMnist, Dsprites, Shapes3d, CelebA,
-//!                                          // and FidInception: the weights that FID needs
-//! "own-files": Download(files: Pinned([    // or your own
-//!     (name: "codes.npy", bytes: 4096,
-//!      sha256: "ad7facb2586fc6e966c004d7d1d16b024f5805ff7cb47c7a85dabd8b48892ca7",
-//!      mirrors: ["https://example.org/codes.npy.gz", "file:/data/codes.npy"]),
-//! ])),
-//! ```
-//!
-//! The data folder (`--data DIR`, or `data` in the pipeline) is searched first, for files that are
-//! raw or gzipped; then mirrors are asked in order. Whatever is found counts only if its hash is
-//! right. Files are kept unpacked, once, whichever stages and pipelines name them.
+//! The stage kind [`Download`].
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::FileSet;
-use crate::download::{
-    DownloadError, Origin, Patience, PinnedFile, Surroundings, Transfer, is_right, obtain,
+use crate::data::download::{
+    DownloadError, FetchOptions, Origin, PinnedFile, RetryPolicy, Transfer, is_right, obtain,
 };
-use crate::engine::context::{RunContext, StageError, log_line};
 use crate::engine::digest::ContentDigest;
-use crate::engine::events::Progress;
-use crate::engine::stage::{Input, Kind, Problem, Producer, Stage};
+use crate::engine::stage::context::{RunContext, StageError, log_line};
+use crate::engine::stage::lifecycle::Progress;
+use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage};
 
-/// Settings of a download stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Files from the network, each identified by its SHA-256.
+///
+/// ```ron
+/// "mnist-files": Download(files: Mnist),   // or FashionMnist, Dsprites, Shapes3d, CelebA,
+///                                          // and FidInception: the weights that FID needs
+/// "own-files": Download(files: Pinned([    // or your own
+///     (name: "codes.npy", bytes: 4096,
+///      sha256: "ad7facb2586fc6e966c004d7d1d16b024f5805ff7cb47c7a85dabd8b48892ca7",
+///      mirrors: ["https://example.org/codes.npy.gz", "file:/data/codes.npy"]),
+/// ])),
+/// ```
+///
+/// The data folder (`--data DIR`, or `data` in the pipeline) is searched first, for plain or
+/// gzipped files; then mirrors are tried in order. A file is accepted only if its hash matches.
+/// Files are kept unpacked, once, no matter how many stages and pipelines name them.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Download {
-    /// Which files.
+    /// The files to fetch.
     pub files: FileSet,
 }
 
@@ -47,11 +48,11 @@ impl Stage for Download {
         Vec::new()
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "files".to_owned()
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let files = self.files.files();
         let mut found: Vec<_> = files.iter().flat_map(PinnedFile::problems).collect();
         if files.is_empty() {
@@ -69,11 +70,11 @@ impl Stage for Download {
         let files = self.files.files();
         let total = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes));
         let mut before = 0;
-        // What is here stays when a later file fails or the run is stopped.
+        // Complete files stay when a later one fails or the run is stopped.
         let state = context.state_folder().to_owned();
-        fs::create_dir_all(state.join(KEPT))?;
+        fs::create_dir_all(state.join(COMPLETE))?;
         for file in &files {
-            let to = kept_file(&state, file);
+            let to = complete_file(&state, file);
             if !is_right(file, &to) {
                 discard(&to)?;
                 fetch(context, file, &to, before, total)?;
@@ -81,7 +82,7 @@ impl Stage for Download {
             before = before.saturating_add(file.bytes);
         }
         for file in &files {
-            let from = kept_file(&state, file);
+            let from = complete_file(&state, file);
             let digest = ContentDigest::of_file(&from)?;
             link(&from, &context.writer().path(file.name.as_str())?)?;
             context.aliases().add(&file.sha256.to_string(), &digest)?;
@@ -90,15 +91,15 @@ impl Stage for Download {
     }
 }
 
-/// The folder for whole files in the state of the stage.
-const KEPT: &str = "files";
+/// The folder for complete files in the state of the stage.
+const COMPLETE: &str = "files";
 
-/// Returns where a file lies in the state of the stage that fetches it.
-pub(super) fn kept_file(state: &Path, file: &PinnedFile) -> PathBuf {
-    state.join(KEPT).join(file.name.as_str())
+/// Returns where the stage's state holds a complete file.
+pub(super) fn complete_file(state: &Path, file: &PinnedFile) -> PathBuf {
+    state.join(COMPLETE).join(file.name.as_str())
 }
 
-/// Gives a file a second name; file systems without such names get a copy, whole or not at all.
+/// Makes a hard link; on file systems without them, a copy that appears under its name when complete.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     let linked = fs::hard_link(from, to);
     if linked.as_ref().is_err_and(|cause| cause.kind() != io::ErrorKind::AlreadyExists) {
@@ -109,7 +110,7 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
     linked
 }
 
-/// Removes what a killed process may have left.
+/// Removes an incomplete file that a killed process may have left.
 fn discard(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
@@ -117,7 +118,7 @@ fn discard(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Leaves one file at `to`; `before` of `total` bytes are here already.
+/// Fetches one file to `to`; `before` of `total` bytes are there already.
 fn fetch(
     context: &mut RunContext,
     file: &PinnedFile,
@@ -126,14 +127,14 @@ fn fetch(
     total: u64,
 ) -> Result<(), StageError> {
     if let Some(known) = context.aliases().find(&file.sha256.to_string()) {
-        context.log(&format!("{}: in the cache already", file.name));
+        context.log(&format!("{}: already in the cache", file.name));
         return Ok(link(&known, to)?);
     }
-    let supply = context.supply().clone();
+    let policy = context.download_policy().clone();
     let parts = context.state_folder().join("parts");
     let stop = context.stop_flag();
     let mut progress = |transfer: Transfer| {
-        // A packed file counts as the share of it that is here.
+        // A compressed file counts by the share of it that has been read.
         let share = u128::from(file.bytes) * u128::from(transfer.done.min(transfer.total));
         let done = share / u128::from(transfer.total.max(1));
         context.progress(Progress {
@@ -144,16 +145,16 @@ fn fetch(
             message: None,
         });
     };
-    let around = Surroundings {
-        local: &supply.folders,
+    let options = FetchOptions {
+        local: &policy.folders,
         parts: &parts,
-        offline: supply.offline,
-        patience: Patience::default(),
+        offline: policy.offline,
+        retry_policy: RetryPolicy::default(),
         stop: &|| stop.load(Ordering::Relaxed),
         progress: &mut progress,
         log: &log_line,
     };
-    match obtain(file, to, around) {
+    match obtain(file, to, options) {
         Ok(Origin::Local(path)) => context.log(&format!("{}: {}", file.name, path.display())),
         Ok(Origin::Mirror(mirror)) => context.log(&format!("{}: {mirror}", file.name)),
         Err(DownloadError::Stopped) => return Err(StageError::Stopped),

@@ -1,20 +1,21 @@
-//! `Encode`: the codes that a trained model gives to samples.
-//!
-//! ```ron
-//! "codes-{seed}": Encode(model: "train-{seed}", data: "test-images")
-//! ```
+//! The stage kind [`Encode`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnySamples;
-use super::outlooks;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
-use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
+use super::cost;
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::{Input, Inputs, Kind, Needs, Stage, StageRef};
 use crate::training::TrainedModel;
 
-/// Settings of an encoding stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The codes that a trained model assigns to samples.
+///
+/// ```ron
+/// "codes-{seed}": Encode(model: "train-{seed}", data: "test-images")
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Encode {
     /// The trained model.
@@ -32,7 +33,7 @@ impl Stage for Encode {
         vec![self.model.input("model"), self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "points".to_owned()
     }
 
@@ -40,14 +41,14 @@ impl Stage for Encode {
         Needs::Device
     }
 
-    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
-        let shape = outlooks::of_input(inputs, 0).map(|model| model.shape.clone());
-        let rows = outlooks::of_input(inputs, 1).and_then(|samples| samples.rows);
-        Outlook { rows, shape: shape.unwrap_or_default(), ..Outlook::default() }
+    fn estimate(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
+        let shape = inputs.one("model").map(|model| model.shape.clone());
+        let rows = inputs.one("data").and_then(|samples| samples.rows);
+        ArtifactEstimate { rows, shape: shape.unwrap_or_default(), ..ArtifactEstimate::default() }
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
-        outlooks::application(outlooks::of_input(inputs, 0), outlooks::of_input(inputs, 1))
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        cost::application(inputs.one("model"), inputs.one("data"))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
@@ -55,7 +56,7 @@ impl Stage for Encode {
         let samples = context.load(&self.data)?.0;
         let codes = model.encode(&samples, context.device().parse()?)?;
         context.log(&format!(
-            "{} {} became codes of {} coordinates",
+            "encoded {} {}; codes have {} coordinates",
             samples.len(),
             samples.form(),
             codes.width()

@@ -1,39 +1,12 @@
-//! `Estimate`: the dimension of points, with what the estimate rests on.
-//!
-//! `Variance` counts the leading coordinates that hold a share of the variance, in their own order:
-//! it is for codes that a model has ordered. `Spectrum` counts principal axes instead, whatever the
-//! order of the coordinates: it is for all other codes, and for images and vectors as they are.
-//! `also` counts at further shares: `also: [0.999]` gives the value `dimension_99.9`.
-//!
-//! The others look at neighbors, need no order and no model: `Mle`, `TwoNn`, `LocalPca`,
-//! `CorrelationDimension` and `Mom`. Several of them can share the neighbors of one stage.
-//!
-//! ```ron
-//! "dimension-{seed}": Estimate(points: "codes-{seed}", estimator: Variance(threshold: 0.99)),
-//! "rank-{seed}": Estimate(points: "codes-{seed}", estimator: Spectrum(threshold: 0.99)),
-//! "linear-dimension": Estimate(
-//!     points: "train-images", estimator: Spectrum(threshold: 0.99, also: [0.95, 0.999]),
-//! ),
-//! "images-mle": Estimate(
-//!     points: "train-images", neighbors: "train-neighbors",
-//!     estimator: Mle(neighbors: 20, form: Pope),
-//! ),
-//! "images-two": Estimate(points: "train-images", estimator: TwoNn(discard: 0.1)),
-//! "images-axes": Estimate(
-//!     points: "train-images", estimator: LocalPca(neighbors: 50, rule: FukunagaOlsen()),
-//! )
-//! ```
-//!
-//! Values of a count: `dimension`, `share`, `total_variance`, `variances`, and one for each share of
-//! `also`. Of all others: `dimension`, `spread` (its standard error, as if points were independent),
-//! `points_used`, and `duplicates` (neighbors left out because they coincide with their point).
+//! The stage kind [`Estimate`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::samples::Sort;
+use super::samples::SampleKind;
 use crate::dimension::{EstimatorSpec, Finding, LocalEstimate, count_name};
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::Neighbors;
 use crate::numerics::Points;
 use crate::numerics::units::Fraction;
@@ -41,16 +14,46 @@ use crate::report::{RecordValue, Values};
 
 /// Names of the values of a count.
 const COUNT: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
-/// Names of the values of a dimension found by looking at neighbors.
+/// Names of the values of a dimension estimated from neighbors.
 const LOCAL: [&str; 4] = ["dimension", "spread", "points_used", "duplicates"];
 
-/// Settings of an estimation stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The intrinsic dimension of points, with the numbers that the estimate rests on.
+///
+/// ```ron
+/// "dimension-{seed}": Estimate(points: "codes-{seed}", estimator: Variance(threshold: 0.99)),
+/// "rank-{seed}": Estimate(points: "codes-{seed}", estimator: Spectrum(threshold: 0.99)),
+/// "linear-dimension": Estimate(
+///     points: "train-images", estimator: Spectrum(threshold: 0.99, also: [0.95, 0.999]),
+/// ),
+/// "images-mle": Estimate(
+///     points: "train-images", neighbors: "train-neighbors",
+///     estimator: Mle(neighbors: 20, form: Pope),
+/// ),
+/// "images-two": Estimate(points: "train-images", estimator: TwoNn(discard: 0.1)),
+/// "images-axes": Estimate(
+///     points: "train-images", estimator: LocalPca(neighbors: 50, rule: FukunagaOlsen()),
+/// )
+/// ```
+///
+/// `Variance` counts the leading coordinates that hold a share of the variance, in their own order:
+/// it is for codes that a model has ordered. `Spectrum` counts principal axes instead, whatever the
+/// order of the coordinates: it is for all other codes, and for images and vectors as they are.
+/// `also` counts at further shares: `also: [0.999]` adds the value `dimension_99.9`.
+///
+/// The other estimators look at neighbors and need neither an order nor a model: `Mle`, `TwoNn`,
+/// `LocalPca`, `CorrelationDimension` and `Mom`. Several of them can share the neighbors of one
+/// stage.
+///
+/// Values of a count: `dimension`, `share`, `total_variance`, `variances`, and one for each share
+/// in `also`. Of all others: `dimension`, `spread` (its standard error, as if points were
+/// independent), `points_used`, and `duplicates` (neighbors ignored because they coincide with
+/// their point).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
-    /// The points.
+    /// The points whose dimension is estimated.
     pub points: StageRef<Points>,
-    /// A stage that has found their neighbors already; they are searched here if left out.
+    /// A stage that has found their neighbors already; they are searched for here if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbors: Option<StageRef<Neighbors>>,
     /// How their dimension is estimated.
@@ -67,23 +70,23 @@ impl Stage for Estimate {
         [self.points.input("points")].into_iter().chain(neighbors).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "record".to_owned()
     }
 
-    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let problem = |field, message: String, help: &str| Problem {
             field,
             message,
             help: Some(help.to_owned()),
         };
         let mut found = Vec::new();
-        let points = inputs.first().into_iter().flatten();
-        let are_samples = points.clone().any(|made| Sort::of_kind(&made.kind).is_some());
+        let points = inputs.one("points");
+        let are_samples = points.is_some_and(|made| SampleKind::of_kind(&made.kind).is_some());
         if are_samples && self.estimator.needs_order() {
             found.push(problem(
                 "estimator",
-                "`Variance` counts coordinates in their order, which only codes have".to_owned(),
+                "`Variance` counts coordinates in order, but only codes are ordered".to_owned(),
                 "estimate the codes of an `Encode` stage, or count principal axes: \
                  `Spectrum(threshold: 0.99)`",
             ));
@@ -91,15 +94,15 @@ impl Stage for Estimate {
         if let Some(message) = self.estimator.problem() {
             found.push(problem("estimator", message, "see `pcae-run explain Estimate`"));
         }
-        let lengths = inputs.get(1).into_iter().flatten().filter_map(|made| made.row_length);
+        let length = inputs.one("neighbors").and_then(|made| made.row_length);
         match (self.neighbors.is_some(), self.estimator.neighbors()) {
             (true, None) => found.push(problem(
                 "neighbors",
-                "this estimator does not look at neighbors".to_owned(),
+                "this estimator does not use neighbors".to_owned(),
                 "delete this line",
             )),
             (true, Some(needed)) => {
-                found.extend(lengths.filter(|found| *found < needed).map(|found| {
+                found.extend(length.filter(|found| *found < needed).map(|found| {
                     let message = format!(
                         "{needed} neighbors of each point are needed, but this stage finds {found}"
                     );
@@ -124,13 +127,13 @@ impl Stage for Estimate {
         context.log(&format!("{} points with {} coordinates", points.rows(), points.width()));
         match &found {
             Finding::Count(count, _) => context.log(&format!(
-                "dimension {}, which holds {:.4} of the total variance {:.6}",
+                "dimension {}, with {:.4} of the total variance {:.6}",
                 count.dimension, count.share, count.total_variance
             )),
             Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }) => context
                 .log(&format!(
                     "dimension {dimension:.4} with a standard error of {spread:.4} from \
-                     {points_used} points; {duplicates} neighbors left out as copies"
+                     {points_used} points; {duplicates} duplicate neighbors ignored"
                 )),
         }
         context.store(&record(found, self.estimator.also()))
@@ -166,7 +169,7 @@ mod tests {
 
     use super::*;
     use crate::dimension;
-    use crate::stages::records::tests::told;
+    use crate::stages::test_inputs::problems_of;
 
     fn made(kind: &str, row_length: Option<usize>) -> Vec<Producer> {
         vec![Producer { kind: kind.into(), labels: Arc::default(), values: None, row_length }]
@@ -179,7 +182,7 @@ mod tests {
     #[test]
     fn samples_have_no_order_to_count_by_but_they_have_principal_axes() {
         let problems = |estimator: &str, kind: &str| {
-            told(&stage(&format!("estimator: {estimator}")).problems(&[made(kind, None)]))
+            problems_of(&stage(&format!("estimator: {estimator}")), &[made(kind, None)])
         };
         assert!(problems("Variance((threshold: 0.99))", "points").is_empty());
         for kind in ["points", "train-images", "vectors"] {
@@ -190,18 +193,18 @@ mod tests {
         }
         assert_eq!(
             problems("Variance((threshold: 0.99))", "test-images"),
-            ["estimator: `Variance` counts coordinates in their order, which only codes have \
+            ["estimator: `Variance` counts coordinates in order, but only codes are ordered \
               (estimate the codes of an `Encode` stage, or count principal axes: \
               `Spectrum(threshold: 0.99)`)"]
         );
     }
 
     #[test]
-    fn neighbors_that_are_too_few_or_not_looked_at_are_told_before_they_are_searched() {
+    fn neighbors_that_are_too_few_or_not_used_are_reported_before_they_are_searched() {
         let problems = |estimator: &str| {
             let stage = stage(&format!(r#"neighbors: Some("near"), estimator: {estimator}"#));
             assert_eq!(stage.inputs().len(), 2);
-            told(&stage.problems(&[made("train-images", None), made("neighbors", Some(10))]))
+            problems_of(&stage, &[made("train-images", None), made("neighbors", Some(10))])
         };
         assert!(problems("Mle((neighbors: 10))").is_empty());
         assert!(problems("TwoNn(())").is_empty());
@@ -212,7 +215,7 @@ mod tests {
         );
         assert_eq!(
             problems("Spectrum((threshold: 0.99))"),
-            ["neighbors: this estimator does not look at neighbors (delete this line)"]
+            ["neighbors: this estimator does not use neighbors (delete this line)"]
         );
     }
 

@@ -1,81 +1,86 @@
-//! `Features`: what a network sees in images, one row of numbers an image.
-//!
-//! ```ron
-//! "inception-weights": Download(files: FidInception),
-//! "real-features": Features(
-//!     data: "test-images",
-//!     // `weights` is a Download (or Command) stage that leaves one file; or write
-//!     // `path: "my/weights.pth"` for a file beside the pipeline or in --data. PyTorch's .pth and
-//!     // .safetensors are read.
-//!     network: Inception(weights: "inception-weights", resize: PytorchFid),
-//! ),
-//! "learned": Features(data: "test-images", network: Classifier("classifier")),
-//! "pixels": Features(data: "test-images", network: Pixels),
-//! ```
-//!
-//! `Inception` is the network that FID is defined by. Packages bring images to its size in different
-//! ways, and scores differ by them: `PytorchFid`, `Tensorflow1` (torch-fidelity, TTUR) or `Clean`
-//! (clean-fid). A processor core takes a few images a second; what a stopped run has computed is kept.
-//! `Classifier` names a `TrainClassifier` stage and takes what its classes are told from: it needs no
-//! download, but a distance by it can be compared only with others by the very same classifier.
+//! The stage kind [`Features`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, CLASSIFIER_WEIGHTS};
 use super::command::AnyFiles;
-use super::outlooks;
-use crate::classification::ImageClassifier;
+use super::cost;
 use crate::data::{Files, Images, SampleSet};
 use crate::device;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
 use crate::engine::digest::ContentDigest;
-use crate::engine::events::Progress;
-use crate::engine::stage::{Externals, Input, Kind, Needs, Problem, Producer, Stage, StageRef};
-use crate::features::{Inception, LOT, Resize, WIDTH, read_weights};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::lifecycle::Progress;
+use crate::engine::stage::{
+    Externals, Input, Inputs, Kind, Needs, Problem, Producer, Stage, StageRef,
+};
+use crate::evaluation::fid::inception::{CHUNK, Inception, Resize, WIDTH, read_weights};
+use crate::evaluation::probe::ImageClassifier;
 use crate::numerics::Points;
 
 /// The file that says which network the features are of, in one line.
 pub(super) const NETWORK: &str = "network.txt";
 
-/// Which network looks at the images.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The network that extracts features.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum FeatureNetwork {
     /// The network that FID is defined by; 2048 features.
     Inception(InceptionSpec),
-    /// The features of a classifier that a stage has trained.
+    /// The classifier of a `TrainClassifier` stage.
     Classifier(StageRef<ImageClassifier>),
     /// None: the features are the pixels, between 0 and 1.
     Pixels,
 }
 
-/// Settings of the Inception network: `Inception(weights: "inception-weights", resize: PytorchFid)`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Settings of the Inception network: `Inception(weights: "inception-weights", resize:
+/// PytorchFid)`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InceptionSpec {
-    /// The stage whose one file holds the weights.
+    /// The stage whose single file holds the weights.
     #[serde(default)]
     pub weights: Option<StageRef<AnyFiles>>,
-    /// The file that is read instead.
+    /// The file to read instead of `weights`.
     #[serde(default, skip_serializing)]
     pub path: Option<String>,
-    /// How images are brought to the network's size.
+    /// How images are resized for the network.
     #[serde(default)]
     pub resize: Resize,
 }
 
-/// Settings of a feature stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The features that a network extracts from images, one row of numbers per image.
+///
+/// ```ron
+/// "inception-weights": Download(files: FidInception),
+/// "real-features": Features(
+///     data: "test-images",
+///     // `weights` is a Download (or Command) stage with one file; or write
+///     // `path: "my/weights.pth"` for a file beside the pipeline or in --data. PyTorch's .pth and
+///     // .safetensors are read.
+///     network: Inception(weights: "inception-weights", resize: PytorchFid),
+/// ),
+/// "learned": Features(data: "test-images", network: Classifier("classifier")),
+/// "pixels": Features(data: "test-images", network: Pixels),
+/// ```
+///
+/// `Inception` is the network that FID is defined by. Packages resize images for it in different
+/// ways, and scores depend on that: `PytorchFid`, `Tensorflow1` (torch-fidelity, TTUR) or `Clean`
+/// (clean-fid). A processor core takes a few images per second; what a stopped run has computed is
+/// kept. `Classifier` names a `TrainClassifier` stage and takes the features that its classes are
+/// predicted from: it needs no download, but its distances can be compared only with others by the
+/// very same classifier.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Features {
     /// The images.
     pub data: StageRef<AnyImages>,
-    /// What looks at them.
+    /// The network that extracts features from them.
     pub network: FeatureNetwork,
 }
 
@@ -131,7 +136,7 @@ impl Stage for Features {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "points".to_owned()
     }
 
@@ -150,32 +155,30 @@ impl Stage for Features {
         Externals { files, ..Externals::default() }
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         match &self.network {
             FeatureNetwork::Inception(inception) => inception.problems(),
             FeatureNetwork::Classifier(_) | FeatureNetwork::Pixels => Vec::new(),
         }
     }
 
-    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
-        let images = outlooks::of_input(inputs, 0).cloned().unwrap_or_default();
+    fn estimate(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
+        let images = inputs.one("data").cloned().unwrap_or_default();
         let shape = match &self.network {
             FeatureNetwork::Inception(_) => vec![2048],
             FeatureNetwork::Classifier(_) => {
-                outlooks::of_input(inputs, 1).map(|made| made.shape.clone()).unwrap_or_default()
+                inputs.one("network").map(|made| made.shape.clone()).unwrap_or_default()
             }
             FeatureNetwork::Pixels => images.width().into_iter().collect(),
         };
-        Outlook { shape, ..images }
+        ArtifactEstimate { shape, ..images }
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
-        let images = outlooks::of_input(inputs, 0);
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        let images = inputs.one("data");
         match &self.network {
-            FeatureNetwork::Inception(_) => Some(outlooks::INCEPTION.times(images?.rows? as f64)),
-            FeatureNetwork::Classifier(_) => {
-                outlooks::application(outlooks::of_input(inputs, 1), images)
-            }
+            FeatureNetwork::Inception(_) => Some(cost::INCEPTION.times(images?.rows? as f64)),
+            FeatureNetwork::Classifier(_) => cost::application(inputs.one("network"), images),
             FeatureNetwork::Pixels => None,
         }
     }
@@ -185,7 +188,7 @@ impl Stage for Features {
         let (points, network) = match &self.network {
             FeatureNetwork::Inception(inception) => {
                 let (network, line) = inception.load(context)?;
-                (through(context, &network, &images)?, line)
+                (inception_features(context, &network, &images)?, line)
             }
             FeatureNetwork::Classifier(stage) => {
                 let classifier = context.load(stage)?;
@@ -197,7 +200,7 @@ impl Stage for Features {
             FeatureNetwork::Pixels => (images.to_points(), "Pixels".to_owned()),
         };
         context.log(&format!(
-            "{} images of {} became {} features each ({network})",
+            "{} images of {}, {} features each ({network})",
             images.len(),
             images.shape(),
             points.width()
@@ -207,53 +210,54 @@ impl Stage for Features {
     }
 }
 
-/// Tells files of weights apart, in few letters.
+/// Identifies a file of weights in few letters.
 fn short_digest(path: &Path) -> io::Result<String> {
     Ok(ContentDigest::of_file(path)?.to_string().chars().take(16).collect())
 }
 
-/// Takes images through the network, some at a time; goes on from where a stopped run was.
-fn through(
+/// Computes features, some images at a time; resumes where a stopped run ended.
+fn inception_features(
     context: &mut RunContext,
     network: &Inception,
     images: &Images,
 ) -> Result<Points, StageError> {
-    let (mut kept, mut file) = Kept::open(&context.state_folder().join("features.f32"))?;
-    if kept.rows > 0 {
-        context.log(&format!("{} images were done before", kept.rows));
+    let (mut partial, mut file) =
+        PartialFeatures::open(&context.state_folder().join("features.f32"))?;
+    if partial.rows > 0 {
+        context.log(&format!("resumes after {} images", partial.rows));
     }
     let total = images.len() as u64;
-    let tell = |context: &mut RunContext, done: usize| {
+    let report = |context: &mut RunContext, done: usize| {
         let unit = "image".to_owned();
         context.progress(Progress { done: done as u64, total, unit, ..Progress::default() });
     };
-    tell(context, kept.rows);
-    while kept.rows < images.len() {
+    report(context, partial.rows);
+    while partial.rows < images.len() {
         if context.should_stop() {
             return Err(StageError::Stopped);
         }
-        let lot = kept.rows..images.len().min(kept.rows + LOT);
-        kept.add(&network.features(images, lot)?, &mut file)?;
-        tell(context, kept.rows);
+        let chunk = partial.rows..images.len().min(partial.rows + CHUNK);
+        partial.add(&network.features(images, chunk)?, &mut file)?;
+        report(context, partial.rows);
     }
-    Ok(Points::new(images.len(), WIDTH, kept.values)?)
+    Ok(Points::new(images.len(), WIDTH, partial.values)?)
 }
 
-/// The features that a run of the same key has left.
-struct Kept {
+/// The features that earlier runs of the same key have computed.
+struct PartialFeatures {
     rows: usize,
     values: Vec<f32>,
 }
 
-impl Kept {
-    /// Reads whole lots, so that what follows is divided as it would have been.
+impl PartialFeatures {
+    /// Reads whole chunks, so that what follows is divided as it would have been.
     fn open(path: &Path) -> io::Result<(Self, File)> {
         let stored = match fs::read(path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
             stored => stored.unwrap_or_default(),
         };
-        let lot = LOT * WIDTH * size_of::<f32>();
-        let whole = stored.len() / lot * lot;
+        let chunk = CHUNK * WIDTH * size_of::<f32>();
+        let whole = stored.len() / chunk * chunk;
         let (numbers, _) = stored[..whole].as_chunks::<4>();
         let values: Vec<f32> = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
         let file = OpenOptions::new().append(true).create(true).open(path)?;
@@ -275,7 +279,7 @@ mod tests {
     use ron::extensions::Extensions;
 
     use super::*;
-    use crate::stages::records::tests::told;
+    use crate::stages::test_inputs::problems_of;
 
     #[test]
     fn the_inception_network_needs_weights_from_one_place() {
@@ -284,7 +288,7 @@ mod tests {
             let extensions = Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES;
             let options = ron::Options::default().with_default_extension(extensions);
             let stage: Features = options.from_str(&text).unwrap();
-            told(&stage.problems(&[]))
+            problems_of(&stage, &[])
         };
         assert!(problems("Pixels").is_empty());
         assert!(problems(r#"Inception(weights: "w")"#).is_empty());
@@ -301,18 +305,18 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_lots_of_a_stopped_run_are_kept() {
+    fn only_whole_chunks_of_a_stopped_run_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("features");
-        let (mut kept, mut file) = Kept::open(&path).unwrap();
-        assert_eq!(kept.rows, 0);
-        let lot: Vec<f32> = (0..LOT * WIDTH).map(|value| value as f32).collect();
-        kept.add(&lot, &mut file).unwrap();
-        kept.add(&lot[..3 * WIDTH], &mut file).unwrap();
-        assert_eq!(kept.rows, LOT + 3);
+        let (mut partial, mut file) = PartialFeatures::open(&path).unwrap();
+        assert_eq!(partial.rows, 0);
+        let chunk: Vec<f32> = (0..CHUNK * WIDTH).map(|value| value as f32).collect();
+        partial.add(&chunk, &mut file).unwrap();
+        partial.add(&chunk[..3 * WIDTH], &mut file).unwrap();
+        assert_eq!(partial.rows, CHUNK + 3);
         drop(file);
-        let (kept, file) = Kept::open(&path).unwrap();
-        assert_eq!((kept.rows, kept.values), (LOT, lot));
-        assert_eq!(file.metadata().unwrap().len(), (LOT * WIDTH * 4) as u64);
+        let (partial, file) = PartialFeatures::open(&path).unwrap();
+        assert_eq!((partial.rows, partial.values), (CHUNK, chunk));
+        assert_eq!(file.metadata().unwrap().len(), (CHUNK * WIDTH * 4) as u64);
     }
 }

@@ -1,25 +1,13 @@
-//! `Frechet`: how far generated samples are from real ones, by their features.
-//!
-//! ```ron
-//! "fid": Frechet(
-//!     real: "real-features", generated: "generated-features",
-//!     kid: Kid(subsets: 100, subset_size: 1000, seed: 0),   // may be left out
-//! ),
-//! "pixel-distance": Frechet(real: "test-images", generated: "images")
-//! ```
-//!
-//! The record has `frechet_distance`, `samples` and `real_samples`, with `kid` also `kid`,
-//! `kid_spread` and `kid_subset_size`, and in `features` which network the features are of. With
-//! those of `Inception` the distance is FID, and can be compared with others of the same `resize` and
-//! as many samples; with any other features it is a Frechet distance, but not FID.
+//! The stage kind [`Frechet`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counter;
 use super::features::NETWORK;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
-use crate::metrics::{Gaussian, KidSpec};
+use super::report_counts;
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
+use crate::evaluation::fid::{Gaussian, KidSpec};
 use crate::numerics::Points;
 use crate::report::{RecordValue, Values};
 
@@ -28,15 +16,28 @@ const VALUES: [&str; 4] = ["features", "frechet_distance", "real_samples", "samp
 /// Names of further values if there is a kernel distance.
 const KID_VALUES: [&str; 3] = ["kid", "kid_spread", "kid_subset_size"];
 
-/// Settings of a Frechet stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The distance of generated samples from real ones, measured on their features.
+///
+/// ```ron
+/// "fid": Frechet(
+///     real: "real-features", generated: "generated-features",
+///     kid: Kid(subsets: 100, subset_size: 1000, seed: 0),   // optional
+/// ),
+/// "pixel-distance": Frechet(real: "test-images", generated: "images")
+/// ```
+///
+/// The record has `frechet_distance`, `samples` and `real_samples`, with `kid` also `kid`,
+/// `kid_spread` and `kid_subset_size`, and in `features` the network that the features are of. With
+/// those of `Inception` the distance is FID, and can be compared with others of the same `resize`
+/// and the same number of samples; with any other features it is a Frechet distance, but not FID.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frechet {
     /// The features of real samples.
     pub real: StageRef<Points>,
     /// The features of generated samples, by the same network.
     pub generated: StageRef<Points>,
-    /// How the kernel distance is measured too, if it is.
+    /// Settings of the kernel distance (KID), if it is measured too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kid: Option<KidSpec>,
 }
@@ -50,11 +51,11 @@ impl Stage for Frechet {
         vec![self.real.input("real"), self.generated.input("generated")]
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "record".to_owned()
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let too_small = self.kid.iter().filter(|kid| kid.subset_size.get() < 2);
         let problem = |_| Problem {
             field: "kid",
@@ -76,9 +77,10 @@ impl Stage for Frechet {
         for (name, points) in [("real", &real), ("generated", &generated)] {
             if points.rows() < needed {
                 context.log(&format!(
-                    "warning: {} {name} samples are fewer than {needed}, one more than there are \
-                     features: the covariance is singular and the distance depends on their number",
-                    points.rows()
+                    "warning: {} {name} samples, but a covariance of {} features needs {needed}: it is \
+                     singular, and the distance depends on the number of samples",
+                    points.rows(),
+                    points.width()
                 ));
             }
         }
@@ -87,7 +89,7 @@ impl Stage for Frechet {
         let distance = of_real?.distance(&of_generated?)?;
         let (samples, real_samples) = (generated.rows(), real.rows());
         context.log(&format!(
-            "frechet distance {distance:.6} between {real_samples} real and {samples} generated \
+            "Frechet distance {distance:.6} between {real_samples} real and {samples} generated \
              samples (features: {features})"
         ));
         let mut values = vec![
@@ -97,9 +99,9 @@ impl Stage for Frechet {
             RecordValue::Number(samples as f64),
         ];
         if let Some(kid) = &self.kid {
-            let found = kid.measure(&real, &generated, &mut counter(context, "subset"))?;
+            let found = kid.measure(&real, &generated, &mut report_counts(context, "subset"))?;
             context.log(&format!(
-                "kernel distance {:.6} with a spread of {:.6} over {} subsets of {} samples",
+                "KID {:.6} with a standard deviation of {:.6} over {} subsets of {} samples",
                 found.mean, found.spread, kid.subsets, found.subset_size
             ));
             let subset_size = found.subset_size as f64;
@@ -111,7 +113,7 @@ impl Stage for Frechet {
 }
 
 impl Frechet {
-    /// Returns which network both sides were taken through, in one line.
+    /// Returns in one line the network that the features of both sides come from.
     fn network(&self, context: &RunContext) -> Result<String, StageError> {
         let line = |side: &StageRef<Points>| -> Result<_, StageError> {
             let reader = context.files_of(side)?;
@@ -121,8 +123,7 @@ impl Frechet {
         };
         match (line(&self.real)?, line(&self.generated)?) {
             (Some(real), Some(generated)) if real != generated => Err(StageError::from(format!(
-                "the features are of different networks: `{}` has those of {real}, `{}` those of \
-                 {generated}",
+                "the features come from different networks: `{}` from {real}, `{}` from {generated}",
                 self.real.name(),
                 self.generated.name()
             ))),
@@ -137,7 +138,7 @@ mod tests {
     use ron::extensions::Extensions;
 
     use super::*;
-    use crate::stages::records::tests::told;
+    use crate::stages::test_inputs::problems_of;
 
     fn stage(kid: &str) -> Frechet {
         let text = format!(r#"(real: "a", generated: "b"{kid})"#);
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn a_subset_needs_pairs() {
         assert_eq!(
-            told(&stage(", kid: Kid(subsets: 10, subset_size: 1, seed: 0)").problems(&[])),
+            problems_of(&stage(", kid: Kid(subsets: 10, subset_size: 1, seed: 0)"), &[]),
             ["kid: a subset of 1 sample has no pairs (papers use `subset_size: 1000`)"]
         );
     }

@@ -1,30 +1,19 @@
-//! `Geodesic`: distances along the neighbor graph of training samples.
-//!
-//! ```ron
-//! "distances": Geodesic(data: "train-images", neighbors: 15),
-//! "many-distances": Geodesic(
-//!     data: "train-images", neighbors: 15,
-//!     // The graph is built on 5,000 of the images; each other one is linked with the nearest.
-//!     anchors: Anchors(count: 5000, seed: 0, link: AsAnchor),
-//! )
-//! ```
-//!
-//! Without anchors the table holds all pairs, 4 bytes each: 10,000 samples take 400 MB. A graph in
-//! separate parts is joined at the closest points of every two; the log says so.
+//! The stage kind [`Geodesic`].
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainSamples;
-use super::counter;
-use super::outlooks;
+use super::cost;
+use super::report_counts;
 use crate::data::SampleSet;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
 use crate::engine::digest::ContentDigest;
-use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::{Anchors, Distances, GeodesicSpec, PointSource, Rescale};
 use crate::numerics::Points;
 use crate::training::TrainError;
@@ -32,7 +21,7 @@ use crate::training::TrainError;
 /// The file that says which samples the distances are between.
 const SAMPLES_DIGEST: &str = "samples.blake3";
 
-/// Returns what tells a set of samples from any other.
+/// Returns a digest of the content of samples.
 fn samples_digest(samples: &SampleSet) -> String {
     let mut hasher = blake3::Hasher::new();
     samples.feed(&mut |bytes| {
@@ -41,8 +30,8 @@ fn samples_digest(samples: &SampleSet) -> String {
     ContentDigest::of_hash(hasher.finalize()).to_string()
 }
 
-/// Makes sure that distances are between the very samples given; distances of a program that
-/// doesn't say which samples it took are trusted.
+/// Checks that distances are between the given samples; distances of a program that doesn't say
+/// which samples it read are trusted.
 pub(super) fn check_samples(
     context: &RunContext,
     distances: &StageRef<Distances>,
@@ -75,20 +64,41 @@ impl PointSource for SampleSet {
     }
 }
 
-/// Settings of a geodesic stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Distances along the neighbor graph of training samples.
+///
+/// ```ron
+/// "distances": Geodesic(data: "train-images", neighbors: 15),
+/// "many-distances": Geodesic(
+///     data: "train-images", neighbors: 15,
+///     // The graph is built on 5,000 of the images; every other image is linked with the nearest one.
+///     anchors: Anchors(count: 5000, seed: 0, link: AsAnchor),
+/// )
+/// ```
+///
+/// Without anchors the table holds all pairs, 4 bytes each: 10,000 samples take 400 MB. A graph in
+/// separate parts is joined at the closest points of every two parts; the log says so.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geodesic {
     /// The samples: images, compared pixel by pixel, or vectors.
     pub data: StageRef<TrainSamples>,
-    /// Neighbors of each sample in the graph.
+    /// Number of neighbors of each sample in the graph.
     pub neighbors: NonZeroUsize,
     /// What distances are divided by.
     #[serde(default)]
     pub rescale: Rescale,
-    /// The samples that make the graph, if there are too many for all to do so.
+    /// A subset of the samples to build the graph on, if there are too many for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<Anchors>,
+}
+
+impl Geodesic {
+    /// Returns the settings without the reference. They stand in both structs, since RON
+    /// reads a flattened struct only as a map.
+    fn spec(&self) -> GeodesicSpec {
+        let Self { neighbors, rescale, anchors, .. } = self.clone();
+        GeodesicSpec { neighbors, rescale, anchors }
+    }
 }
 
 impl Stage for Geodesic {
@@ -100,16 +110,16 @@ impl Stage for Geodesic {
         vec![self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "distances".to_owned()
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let too_few = |anchors: &&Anchors| anchors.count <= self.neighbors;
         let problem = |anchors: &Anchors| Problem {
             field: "anchors",
             message: format!(
-                "{} anchors can't have {} neighbors each among themselves",
+                "{} anchors are too few for {} neighbors each",
                 anchors.count, self.neighbors
             ),
             help: Some("use more anchors, or fewer `neighbors`".to_owned()),
@@ -117,18 +127,13 @@ impl Stage for Geodesic {
         self.anchors.iter().filter(too_few).map(problem).collect()
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
         let anchors = self.anchors.as_ref().map(|anchors| anchors.count.get());
-        outlooks::shortest_ways(outlooks::of_input(inputs, 0), self.neighbors.get(), anchors)
+        cost::shortest_paths(inputs.one("data"), self.neighbors.get(), anchors)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let samples = context.load(&self.data)?.0;
-        let spec = GeodesicSpec {
-            neighbors: self.neighbors,
-            rescale: self.rescale,
-            anchors: self.anchors.clone(),
-        };
         let graph = match &self.anchors {
             Some(anchors) => format!("{} of them anchors with ", anchors.count),
             None => String::new(),
@@ -139,10 +144,12 @@ impl Stage for Geodesic {
             samples.form().values(),
             self.neighbors
         ));
-        let distances = Distances::geodesic(&samples, &spec, &mut counter(context, "point"))?;
+        let distances =
+            Distances::geodesic(&samples, &self.spec(), &mut report_counts(context, "point"))?;
         if let Some(parts) = distances.components().filter(|parts| *parts > 1) {
-            let line =
-                format!("the graph has {parts} separate parts; joined at their closest points");
+            let line = format!(
+                "the graph has {parts} connected components, joined at their closest points"
+            );
             context.log(&line);
         }
         let scaling = match self.rescale {

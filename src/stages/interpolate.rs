@@ -1,89 +1,86 @@
-//! `Interpolate`: images that a trained model decodes from codes between those of samples.
-//!
-//! ```ron
-//! "midpoints-{model}": Interpolate(
-//!     model: "train-{model}", data: "test-images",
-//!     between: Midpoints(count: 10000, seed: 0),       // of random pairs, as RAE measures them
-//!     coordinates: First(8),                           // ordered codes: the others have their mean
-//! ),
-//! "midpoints-relevant-{model}": Interpolate(
-//!     model: "train-{model}", data: "test-images",
-//!     between: Midpoints(count: 10000, seed: 0),
-//!     coordinates: Relevant(k: 8, scores: "relevance-{model}"),   // of a record with `scores`
-//! ),
-//! "paths-{model}": Interpolate(
-//!     model: "train-{model}", data: "test-images",
-//!     between: Paths(pairs: 5, images: 10, seed: 0),    // or Rows(pairs: [(0, 7)], images: 10)
-//! ),
-//! "decoded-{model}": Interpolate(
-//!     model: "train-{model}", data: "test-images",
-//!     between: Samples(count: 10, seed: 0),             // the codes themselves: reconstructions
-//! ),
-//! "traversals-{model}": Interpolate(
-//!     model: "train-{model}", data: "test-images",
-//!     between: Traversal(images: 9, range: 2.0, around: Mean),   // or Row(7); one at a time
-//!     coordinates: First(8),
-//! )
-//! ```
-//!
-//! What it leaves are images of no split, as bytes (rounded, cut off at black and white), which every
-//! stage takes that takes images. Their factors are `path`, `from`, `to` (rows of `data`) and `share`
-//! (how far on the way, from 0 to 1); paths have both ends. Those of a traversal are `path`,
-//! `coordinate` (from 1) and `deviations` (how far, in standard deviations). Vectors have no images to be decoded to:
-//! `data` takes images only.
+//! The stage kind [`Interpolate`].
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, images_kind};
-use super::outlooks;
+use super::cost;
 use crate::data::{Annotations, Factors, SampleSet};
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
-use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
-use crate::interpolation::{Between, Detour, Place, codes_at, first, highest};
-use crate::report::{RecordValue, Values};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::{Input, Inputs, Kind, Needs, Problem, Producer, Stage, StageRef};
+use crate::evaluation::interpolation::{
+    Between, PathPoint, TraversalPoint, codes_at, first, highest,
+};
+use crate::report::{PATH_FACTORS, RecordValue, TRAVERSAL_FACTORS, Values};
 use crate::training::TrainedModel;
-
-/// Names of the factors of interpolated images.
-pub(super) const PATH_FACTORS: [&str; 4] = ["path", "from", "to", "share"];
-
-/// Names of the factors of images on a traversal.
-pub(super) const TRAVERSAL_FACTORS: [&str; 3] = ["path", "coordinate", "deviations"];
 
 /// The list in a record that coordinates are chosen by.
 const SCORES: &str = "scores";
 
-/// Settings of an interpolation stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Images that a trained model decodes from codes between those of samples.
+///
+/// ```ron
+/// "midpoints-{model}": Interpolate(
+///     model: "train-{model}", data: "test-images",
+///     between: Midpoints(count: 10000, seed: 0),       // of random pairs, as RAE measures them
+///     coordinates: First(8),                           // ordered codes: the others keep their mean
+/// ),
+/// "midpoints-relevant-{model}": Interpolate(
+///     model: "train-{model}", data: "test-images",
+///     between: Midpoints(count: 10000, seed: 0),
+///     coordinates: Relevant(k: 8, scores: "relevance-{model}"),   // of a record with `scores`
+/// ),
+/// "paths-{model}": Interpolate(
+///     model: "train-{model}", data: "test-images",
+///     between: Paths(pairs: 5, images: 10, seed: 0),    // or Rows(pairs: [(0, 7)], images: 10)
+/// ),
+/// "decoded-{model}": Interpolate(
+///     model: "train-{model}", data: "test-images",
+///     between: Samples(count: 10, seed: 0),             // the codes themselves: reconstructions
+/// ),
+/// "traversals-{model}": Interpolate(
+///     model: "train-{model}", data: "test-images",
+///     between: Traversal(images: 9, range: 2.0, around: Mean),   // or Row(7); one at a time
+///     coordinates: First(8),
+/// )
+/// ```
+///
+/// The result is images of no split, as bytes (rounded, clipped at black and white), which every
+/// stage accepts that takes images. Their factors are `path`, `from`, `to` (rows of `data`) and
+/// `share` (the position on the path, from 0 to 1); paths include both ends. Those of a traversal
+/// are `path`, `coordinate` (from 1) and `deviations` (the offset in standard deviations). Vectors
+/// can't be decoded to images: `data` takes images only.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interpolate {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
-    /// The images between whose codes the new ones lie.
+    /// The images whose codes are interpolated.
     pub data: StageRef<AnyImages>,
-    /// Where the codes lie.
+    /// Which codes are decoded.
     pub between: Between,
-    /// Which coordinates vary; the others have their mean over the codes of `data`.
+    /// Which coordinates vary; the others keep their mean over the codes of `data`.
     #[serde(default)]
     pub coordinates: Coordinates,
 }
 
 /// Which coordinates of a code vary.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Coordinates {
     /// All of them.
     #[default]
     All,
-    /// The first ones, for models whose coordinates are ordered.
+    /// The first coordinates, for models that order them.
     First(NonZeroUsize),
-    /// Those with the highest scores.
+    /// The coordinates with the highest scores.
     Relevant {
-        /// How many.
+        /// Number of coordinates.
         k: NonZeroUsize,
-        /// A stage that leaves a record with a list `scores`, one for each coordinate.
+        /// A stage whose record has a list `scores`, one for each coordinate.
         scores: StageRef<Values>,
     },
 }
@@ -119,7 +116,7 @@ impl Stage for Interpolate {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         images_kind(None).to_owned()
     }
 
@@ -127,7 +124,7 @@ impl Stage for Interpolate {
         Needs::Device
     }
 
-    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut refuse = |field, message: String, help: &str| {
             problems.push(Problem { field, message, help: Some(help.to_owned()) });
@@ -136,10 +133,10 @@ impl Stage for Interpolate {
             && pairs.is_empty()
         {
             let help = "name at least one: `Rows(pairs: [(0, 7)], images: 10)`";
-            refuse("between", "there are no pairs to go between".to_owned(), help);
+            refuse("between", "there are no pairs to interpolate between".to_owned(), help);
         }
         if let Coordinates::Relevant { scores, .. } = &self.coordinates {
-            let known = inputs.get(2).and_then(|made| made.first()?.values.as_ref());
+            let known = inputs.one("coordinates.scores").and_then(|made| made.values.as_ref());
             if known.is_some_and(|names| !names.iter().any(|name| name == SCORES)) {
                 let help =
                     "name a `Relevance` stage with `basis: Own`, which scores each coordinate";
@@ -149,8 +146,8 @@ impl Stage for Interpolate {
         problems
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
-        outlooks::application(outlooks::of_input(inputs, 0), outlooks::of_input(inputs, 1))
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        cost::application(inputs.one("model"), inputs.one("data"))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
@@ -161,8 +158,8 @@ impl Stage for Interpolate {
         let varying = self.coordinates.varying(context, codes.width())?;
         let (rows, width) = (codes.rows(), codes.width());
         let (codes, factors) = if let Between::Traversal(traversal) = &self.between {
-            let detours = traversal.detours(&varying);
-            (traversal.codes(&detours, &codes)?, traversal_factors(&detours))
+            let points = traversal.points(&varying);
+            (traversal.codes(&points, &codes)?, traversal_factors(&points))
         } else {
             let places = self.between.places(rows)?;
             (codes_at(&places, &codes, &varying), factors(&places))
@@ -178,9 +175,10 @@ impl Stage for Interpolate {
 }
 
 /// Returns what is known of interpolated images.
-fn factors(places: &[Place]) -> Factors {
-    let row =
-        |place: &Place| [place.path as f32, place.from as f32, place.to as f32, place.share as f32];
+fn factors(places: &[PathPoint]) -> Factors {
+    let row = |place: &PathPoint| {
+        [place.path as f32, place.from as f32, place.to as f32, place.share as f32]
+    };
     Factors {
         names: PATH_FACTORS.map(str::to_owned).into(),
         values: places.iter().flat_map(row).collect(),
@@ -188,11 +186,11 @@ fn factors(places: &[Place]) -> Factors {
 }
 
 /// Returns what is known of images on a traversal; each coordinate is a path.
-fn traversal_factors(detours: &[Detour]) -> Factors {
-    let mut values = Vec::with_capacity(detours.len() * TRAVERSAL_FACTORS.len());
-    let paths = detours.chunk_by(|one, next| one.coordinate == next.coordinate);
-    for (path, detours) in paths.enumerate() {
-        for Detour { coordinate, deviations } in detours {
+fn traversal_factors(points: &[TraversalPoint]) -> Factors {
+    let mut values = Vec::with_capacity(points.len() * TRAVERSAL_FACTORS.len());
+    let paths = points.chunk_by(|one, next| one.coordinate == next.coordinate);
+    for (path, points) in paths.enumerate() {
+        for TraversalPoint { coordinate, deviations } in points {
             values.extend([path as f32, (coordinate + 1) as f32, *deviations as f32]);
         }
     }
@@ -202,17 +200,19 @@ fn traversal_factors(detours: &[Detour]) -> Factors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stages::records::tests::{made, told};
+    use crate::stages::test_inputs::{problems_of, producer};
 
     fn problems(settings: &str, values: Option<&[&str]>) -> Vec<String> {
         let text = format!(r#"(model: "m", data: "d", {settings})"#);
-        let stage: Interpolate = crate::engine::spec::dialect().from_str(&text).unwrap();
-        let inputs = [vec![made(&[], None)], vec![made(&[], None)], vec![made(&[], values)]];
-        told(&stage.problems(&inputs[..stage.inputs().len()]))
+        let stage: Interpolate =
+            crate::engine::pipeline::values::dialect().from_str(&text).unwrap();
+        let inputs =
+            [vec![producer(&[], None)], vec![producer(&[], None)], vec![producer(&[], values)]];
+        problems_of(&stage, &inputs)
     }
 
     #[test]
-    fn a_record_without_scores_is_told_before_anything_runs() {
+    fn a_record_without_scores_is_reported_before_anything_runs() {
         let settings = r#"between: Midpoints(count: 3, seed: 0),
             coordinates: Relevant(k: 2, scores: "r")"#;
         assert!(problems(settings, Some(&["dimension", "scores"])).is_empty());
@@ -225,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn no_pairs_are_told_before_anything_runs() {
+    fn missing_pairs_are_reported_before_anything_runs() {
         assert_eq!(
             problems("between: Rows(pairs: [], images: 3)", None),
-            ["between: there are no pairs to go between \
+            ["between: there are no pairs to interpolate between \
               (name at least one: `Rows(pairs: [(0, 7)], images: 10)`)"]
         );
         assert!(problems("between: Rows(pairs: [(0, 7)], images: 3)", None).is_empty());
@@ -236,12 +236,12 @@ mod tests {
 
     #[test]
     fn each_image_says_where_it_lies() {
-        let places = [Place { path: 2, from: 5, to: 9, share: 0.25 }];
+        let places = [PathPoint { path: 2, from: 5, to: 9, share: 0.25 }];
         let factors = factors(&places);
         assert_eq!(factors.names, ["path", "from", "to", "share"]);
         assert_eq!(factors.row(0), [2.0, 5.0, 9.0, 0.25]);
-        let detour = |coordinate, deviations| Detour { coordinate, deviations };
-        let factors = traversal_factors(&[detour(3, -2.0), detour(3, 2.0), detour(0, -2.0)]);
+        let point = |coordinate, deviations| TraversalPoint { coordinate, deviations };
+        let factors = traversal_factors(&[point(3, -2.0), point(3, 2.0), point(0, -2.0)]);
         assert_eq!(factors.names, ["path", "coordinate", "deviations"]);
         assert_eq!(factors.values, [0.0, 4.0, -2.0, 0.0, 4.0, 2.0, 1.0, 1.0, -2.0]);
     }

@@ -1,37 +1,38 @@
-//! `Neighbors`: the nearest neighbors of points among all others, found once for several stages.
-//!
-//! ```ron
-//! "neighbors": Neighbors(data: "images", count: 20),
-//! // Only 6,000 of the images are asked for their neighbors, which are searched among all.
-//! "some-neighbors": Neighbors(data: "images", count: 20, queries: 6000, seed: 0),
-//! "dimension": Estimate(points: "images", neighbors: "some-neighbors",
-//!                       estimator: Mle(neighbors: 20, form: Pope))
-//! ```
-//!
-//! Neighbors are exact and Euclidean; images are compared pixel by pixel. A point is not its own
-//! neighbor, but its copies are.
+//! The stage kind [`Neighbors`].
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counter;
-use super::outlooks;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
-use crate::engine::stage::{Input, Kind, Problem, Producer, Stage, StageRef};
+use super::cost;
+use super::report_counts;
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry;
 use crate::numerics::{Points, Seed};
 
-/// Settings of a neighbors stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The nearest neighbors of points among all others, found once for several stages.
+///
+/// ```ron
+/// "neighbors": Neighbors(data: "images", count: 20),
+/// // Neighbors of only 6,000 of the images, searched for among all of them.
+/// "some-neighbors": Neighbors(data: "images", count: 20, queries: 6000, seed: 0),
+/// "dimension": Estimate(points: "images", neighbors: "some-neighbors",
+///                       estimator: Mle(neighbors: 20, form: Pope))
+/// ```
+///
+/// Neighbors are exact and Euclidean; images are compared pixel by pixel. A point is not its own
+/// neighbor, but its copies are.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbors {
     /// The points: images, vectors or codes.
     pub data: StageRef<Points>,
-    /// Neighbors of each point.
+    /// Number of neighbors of each point.
     pub count: NonZeroUsize,
-    /// How many points, chosen at random, are asked for their neighbors; all if left out.
+    /// Number of points, chosen at random, whose neighbors are searched for; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries: Option<NonZeroUsize>,
     /// Source of the random choice.
@@ -48,7 +49,7 @@ impl Stage for Neighbors {
         vec![self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "neighbors".to_owned()
     }
 
@@ -56,7 +57,7 @@ impl Stage for Neighbors {
         Some(self.count.get())
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let problem = |field, message: &str, help: &str| Problem {
             field,
             message: message.to_owned(),
@@ -70,21 +71,21 @@ impl Stage for Neighbors {
             )],
             (None, Some(_)) => vec![problem(
                 "seed",
-                "all points are asked, so nothing is chosen at random",
+                "all points are queried, so nothing is chosen at random",
                 "delete this line, or add `queries`",
             )],
             _ => Vec::new(),
         }
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
         let queries = self.queries.map(NonZeroUsize::get);
-        outlooks::neighbor_search(outlooks::of_input(inputs, 0), queries)
+        cost::neighbor_search(inputs.one("data"), queries)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let points = context.load(&self.data)?;
-        let asked = match (self.queries, self.seed) {
+        let queries = match (self.queries, self.seed) {
             (Some(queries), Some(seed)) => {
                 geometry::Neighbors::choose(&points, queries.get(), seed)?
             }
@@ -93,13 +94,17 @@ impl Stage for Neighbors {
         context.log(&format!(
             "{} neighbors of {} points among {} with {} coordinates",
             self.count,
-            asked.len(),
+            queries.len(),
             points.rows(),
             points.width()
         ));
         let count = self.count.get();
-        let found =
-            geometry::Neighbors::of_some(&points, asked, count, &mut counter(context, "point"))?;
+        let found = geometry::Neighbors::of_some(
+            &points,
+            queries,
+            count,
+            &mut report_counts(context, "point"),
+        )?;
         context.store(&found)
     }
 }
@@ -107,14 +112,14 @@ impl Stage for Neighbors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stages::records::tests::told;
+    use crate::stages::test_inputs::problems_of;
 
     #[test]
     fn a_random_choice_needs_a_seed_and_a_seed_needs_a_choice() {
         let problems = |more: &str| {
             let stage: Neighbors =
                 ron::from_str(&format!(r#"(data: "x", count: 5{more})"#)).unwrap();
-            told(&stage.problems(&[]))
+            problems_of(&stage, &[])
         };
         assert!(problems("").is_empty());
         assert!(problems(", queries: Some(10), seed: Some(0)").is_empty());

@@ -1,54 +1,55 @@
-//! `Relevance`: how many coordinates of a code matter to what is decoded from it.
-//!
-//! Each coordinate is scored by its variance times its weight in the decoder's exact Jacobian, as
-//! ARD-VAE does; the dimension is the number of coordinates, by falling score, whose share of all
-//! scores exceeds the threshold. It is for models whose coordinates have no order. Those without
-//! preferred axes (`Irmae`, `Ae`) are turned to the principal axes of their codes first.
-//!
-//! ```ron
-//! "relevance-{seed}": Relevance(
-//!     model: "train-{seed}", data: "train-images", form: Code, images: 100,
-//!     threshold: 0.99, also: [0.999], basis: Own,
-//! ),
-//! "relevance-irmae-{seed}": Relevance(
-//!     model: "irmae-{seed}", data: "train-images", threshold: 0.99, basis: Principal,
-//! )
-//! ```
+//! The stage kind [`Relevance`].
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnySamples;
-use super::outlooks;
 use crate::dimension::{
-    Basis, JacobianWeights, RelevanceForm, RelevanceScores, count_name, turned,
+    Basis, JacobianWeights, RelevanceForm, RelevanceScores, count_name, rotated,
 };
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
-use crate::engine::stage::{Input, Kind, Needs, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::{Input, Inputs, Kind, Needs, Stage, StageRef};
 use crate::numerics::units::Fraction;
 use crate::numerics::{Points, Seed};
 use crate::report::{RecordValue, Values};
 use crate::training::{Codes, DecoderOutput, TrainedModel};
 
-/// Settings of a relevance stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// How many coordinates of a code matter to what is decoded from it.
+///
+/// ```ron
+/// "relevance-{seed}": Relevance(
+///     model: "train-{seed}", data: "train-images", form: Code, images: 100,
+///     threshold: 0.99, also: [0.999], basis: Own,
+/// ),
+/// "relevance-irmae-{seed}": Relevance(
+///     model: "irmae-{seed}", data: "train-images", threshold: 0.99, basis: Principal,
+/// )
+/// ```
+///
+/// Each coordinate is scored by its variance times its weight in the decoder's exact Jacobian, as
+/// in ARD-VAE; the dimension is the number of coordinates, by falling score, whose share of all
+/// scores exceeds the threshold. This is for models whose coordinates have no order. Codes without
+/// preferred axes (`Irmae`, `Ae`) are rotated to their principal axes first, with `basis:
+/// Principal`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relevance {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
     /// The images or vectors that are encoded.
     pub data: StageRef<AnySamples>,
-    /// How a coordinate is weighted by the Jacobian; the code of ARD-VAE and its text differ.
+    /// How a coordinate is weighted by the Jacobian; ARD-VAE's published code and its text differ.
     #[serde(default)]
     pub form: RelevanceForm,
-    /// Samples at which the decoder is differentiated: the first so many.
-    #[serde(default = "usual_images")]
+    /// Number of samples at which the decoder is differentiated: the first ones.
+    #[serde(default = "default_images")]
     pub images: NonZeroUsize,
     /// Share of all scores that the counted coordinates must exceed.
     pub threshold: Fraction,
-    /// More shares to count at: 0.999 makes a value `dimension_99.9`.
+    /// Further shares to count at: 0.999 adds the value `dimension_99.9`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Fraction>,
     /// Which coordinates are scored.
@@ -57,25 +58,25 @@ pub struct Relevance {
     /// Which output of the decoder is differentiated.
     #[serde(default)]
     pub output: DecoderOutput,
-    /// Samples whose codes give the variances: the first so many, if there are more.
-    #[serde(default = "usual_codes")]
+    /// Number of samples whose codes give the variances: the first ones, at most all.
+    #[serde(default = "default_codes")]
     pub codes: NonZeroUsize,
-    /// Source of the codes of models that give each sample a distribution.
-    #[serde(default = "usual_seed")]
+    /// Source of the codes of models that encode a sample as a distribution.
+    #[serde(default = "default_seed")]
     pub seed: Seed,
 }
 
-const fn usual_images() -> NonZeroUsize {
-    const USUAL: NonZeroUsize = NonZeroUsize::new(100).unwrap();
-    USUAL
+const fn default_images() -> NonZeroUsize {
+    const DEFAULT: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+    DEFAULT
 }
 
-const fn usual_codes() -> NonZeroUsize {
-    const USUAL: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-    USUAL
+const fn default_codes() -> NonZeroUsize {
+    const DEFAULT: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+    DEFAULT
 }
 
-const fn usual_seed() -> Seed {
+const fn default_seed() -> Seed {
     Seed(0)
 }
 
@@ -88,7 +89,7 @@ impl Stage for Relevance {
         vec![self.model.input("model"), self.data.input("data")]
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "record".to_owned()
     }
 
@@ -103,8 +104,8 @@ impl Stage for Relevance {
         Some(numbers.into_iter().chain(lists).chain(counts).collect())
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
-        let (model, samples) = (outlooks::of_input(inputs, 0)?, outlooks::of_input(inputs, 1)?);
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        let (model, samples) = (inputs.one("model")?, inputs.one("data")?);
         let coded = samples.rows?.min(self.codes.max(self.images).get());
         // The decoder is differentiated along each coordinate.
         let derivatives = self.images.get() * model.width()?;
@@ -113,7 +114,7 @@ impl Stage for Relevance {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let model = context.load(&self.model)?.opened(context.device().parse()?)?;
+        let model = context.load(&self.model)?.load(context.device().parse()?)?;
         let samples = context.load(&self.data)?.0;
         let codes = model.draw(&samples, self.codes.max(self.images), self.seed)?;
         let directions = self.basis.directions(&first(&codes.points, self.codes.get()))?;
@@ -127,14 +128,14 @@ impl Stage for Relevance {
         let weights = sums.weights();
         let scores = RelevanceScores::new(&weights, &variances)?;
         context.log(&format!(
-            "{} codes{} gave the variances, {} of them the Jacobians",
+            "variances over {} codes{}, Jacobians at {} of them",
             codes.points.rows().min(self.codes.get()),
-            if codes.are_drawn { ", drawn from their distributions," } else { "" },
+            if codes.are_drawn { " drawn from their distributions" } else { "" },
             first.rows()
         ));
         let dimension = scores.count(self.threshold);
         context.log(&format!(
-            "dimension {dimension} of {latent}, which holds {:.4} of all relevance",
+            "dimension {dimension} of {latent}, with {:.4} of the total relevance",
             scores.share(dimension)
         ));
         let mut record = self.record(&scores);
@@ -148,8 +149,8 @@ impl Relevance {
     /// Returns the variance of each scored coordinate: about zero for codes that were drawn, whose
     /// prior has a mean of zero, else about the mean.
     fn variances(&self, codes: &Codes, directions: &Points) -> Vec<f64> {
-        let turned = turned(&first(&codes.points, self.codes.get()), directions);
-        if codes.are_drawn { turned.second_moments() } else { turned.variances() }
+        let rotated = rotated(&first(&codes.points, self.codes.get()), directions);
+        if codes.are_drawn { rotated.second_moments() } else { rotated.variances() }
     }
 
     /// Returns the name of a list in the record: one of principal axes must not be taken for one of

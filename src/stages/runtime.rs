@@ -1,45 +1,45 @@
-//! `Runtime`: how long a training took, by the record of its run.
-//!
-//! ```ron
-//! "runtime-{model}-{seed}": Runtime(
-//!     model: "train-{model}-{seed}",
-//!     also: ["distances"],             // what the training needed beforehand; counts in the total
-//! )
-//! ```
-//!
-//! The record has `seconds_per_epoch` (the median), its quartiles `lower_quartile` and
-//! `upper_quartile`, `training_seconds` (the sum over all epochs), `also_seconds`, `total_seconds`
-//! (both), `epochs` and a text `hardware`. An epoch has all that happens in it: forming batches,
-//! validation if there is one, checkpoints. An epoch of a model that is trained coordinate by
-//! coordinate (PCA-AE) is one epoch of each. The seconds of a training that was stopped and went on
-//! are those of all processes; of a killed one, without the epoch that it was killed in. A training of a
-//! number of steps may end with an epoch that is cut short. Exact models have no epochs.
-//!
-//! Times are measured when a stage runs and are kept in its run record, not in its result. So this
-//! stage runs once for each trained model, by the content of the model: a training that is forced
-//! to run again, and ends with the same bytes, does not change the record that is here. Times of
-//! stages that ran side by side are not those of stages that had the machine for themselves: use
-//! `-j 1` to compare models.
+//! The stage kind [`Runtime`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainingHistory;
 use super::command::AnyFiles;
 use super::train::EPOCH_SECONDS;
-use crate::engine::artifact::Artifact;
-use crate::engine::cache::RunRecord;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Input, Kind, Stage, StageRef};
+use crate::engine::stage::artifact::Artifact;
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::run_record::RunRecord;
+use crate::engine::stage::{Input, Inputs, Kind, Stage, StageRef};
 use crate::report::{RecordValue, Values};
 use crate::training::TrainedModel;
 
-/// Settings of a runtime stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// How long a training took, from the record of its run.
+///
+/// ```ron
+/// "runtime-{model}-{seed}": Runtime(
+///     model: "train-{model}-{seed}",
+///     also: ["distances"],             // what the training needed beforehand; counts in the total
+/// )
+/// ```
+///
+/// The record has `seconds_per_epoch` (the median), its quartiles `lower_quartile` and
+/// `upper_quartile`, `training_seconds` (the sum over all epochs), `also_seconds`, `total_seconds`
+/// (both), `epochs` and a text `hardware`. An epoch includes everything that happens in it: forming
+/// batches, validation if there is one, checkpoints. An epoch of a model that is trained coordinate
+/// by coordinate (PCA-AE) is one epoch of each. A training that was stopped and resumed counts the
+/// seconds of all its processes; a killed one, without the epoch in which it was killed. A training
+/// of a number of steps may end with an incomplete epoch. Exact models have no epochs.
+///
+/// Times are measured when a stage runs and are kept in its run record, not in its result. So this
+/// stage runs once for each trained model, by the content of the model: a training that is forced
+/// to run again, and ends with the same bytes, does not change this record. Stages that ran in
+/// parallel take longer than on an idle machine: use `-j 1` to compare models.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
-    /// Other stages whose time belongs to the total, such as distances or an evaluation.
+    /// Other stages whose time counts in the total, such as distances or an evaluation.
     #[serde(default, skip_serializing)]
     pub also: Vec<StageRef<AnyFiles>>,
 }
@@ -55,7 +55,7 @@ impl Stage for Runtime {
         [self.model.input("model")].into_iter().chain(also).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "record".to_owned()
     }
 
@@ -102,11 +102,11 @@ impl Stage for Runtime {
             let names = ["lower_quartile", "seconds_per_epoch", "upper_quartile"];
             numbers.extend(names.into_iter().zip(per_epoch));
             context.log(&format!(
-                "{:.4} s an epoch, half of them from {:.4} to {:.4} s",
+                "{:.4} s per epoch (median), quartiles {:.4} s and {:.4} s",
                 per_epoch[1], per_epoch[0], per_epoch[2]
             ));
         }
-        context.log(&format!("{training:.2} s of training and {also:.2} s of the rest"));
+        context.log(&format!("{training:.2} s of training, {also:.2} s of other stages"));
         context.log(&hardware);
         let numbers =
             numbers.into_iter().map(|(name, value)| (name.to_owned(), RecordValue::Number(value)));
@@ -116,7 +116,7 @@ impl Stage for Runtime {
     }
 }
 
-/// Returns in words what a stage ran on.
+/// Describes the hardware that a stage ran on.
 fn hardware(run: &RunRecord) -> String {
     let processor = if run.processor.is_empty() { "unknown processor" } else { &run.processor };
     format!("{processor}, {} of {} cores, device {}", run.threads, run.cores, run.device)
@@ -129,7 +129,7 @@ fn whole_epochs(epochs: &[f64], stages: usize) -> Vec<f64> {
     (0..each).map(|epoch| epochs.iter().skip(epoch).step_by(each).take(stages).sum()).collect()
 }
 
-/// Returns the quartiles of some numbers, with straight lines between neighbors.
+/// Returns the quartiles of some numbers, linearly interpolated.
 fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quartiles_lie_between_neighbors_as_in_numpy() {
+    fn quartiles_are_interpolated_as_in_numpy() {
         // numpy.quantile([4, 1, 3, 2], [0.25, 0.5, 0.75])
         let found = quartiles(&[4.0, 1.0, 3.0, 2.0]).unwrap();
         assert!(
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn hardware_is_told_in_one_line() {
+    fn hardware_is_described_in_one_line() {
         let run = RunRecord {
             processor: "Some CPU".to_owned(),
             cores: 8,

@@ -1,34 +1,34 @@
-//! What the stages that make samples have in common: the kind they leave, and the way to it.
+//! What the stages that make samples share: the artifact kind, checks, and writing the samples.
 
-use super::artifacts::{ImageFile, Known, images_kind, vectors_kind, write_vectors};
-use super::counter;
+use super::artifacts::{ImageFile, SampleMetadata, images_kind, vectors_kind, write_vectors};
+use super::report_counts;
 use crate::data::{
     Annotations, Content, Division, Prepared, Recipe, Samples, Split, Step, prepare, step_problem,
 };
-use crate::engine::artifact::ArtifactKind;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::events::Progress;
 use crate::engine::stage::Problem;
+use crate::engine::stage::artifact::ArtifactKind;
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::lifecycle::Progress;
 
-/// The sort of samples that a stage leaves.
+/// What the samples of an artifact are: images or vectors, of which split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sort {
+pub(super) struct SampleKind {
     pub(super) content: Content,
     pub(super) split: Option<Split>,
 }
 
-impl Sort {
-    /// Returns the sort behind an artifact kind, if it is one of samples.
+impl SampleKind {
+    /// Returns what an artifact kind stands for, if it is one of samples.
     pub(super) fn of_kind(kind: &str) -> Option<Self> {
         let contents = [Content::Images, Content::Vectors];
         let splits = [None, Some(Split::Train), Some(Split::Validation), Some(Split::Test)];
         let all = contents
             .into_iter()
             .flat_map(|content| splits.into_iter().map(move |split| Self { content, split }));
-        all.into_iter().find(|sort| sort.kind() == kind)
+        all.into_iter().find(|samples| samples.kind() == kind)
     }
 
-    /// Returns the sort after some steps.
+    /// Returns what the samples are after some steps.
     pub(super) fn after(self, steps: &[Step]) -> Self {
         let content = if steps.contains(&Step::Flatten) { Content::Vectors } else { self.content };
         Self { content, ..self }
@@ -44,7 +44,7 @@ impl Sort {
 }
 
 /// Returns steps and divisions that can't hold, whatever the samples are.
-pub(super) fn making_problems(
+pub(super) fn recipe_problems(
     content: Option<Content>,
     steps: &[Step],
     split: Option<Split>,
@@ -61,41 +61,46 @@ pub(super) fn making_problems(
     if division.is_some() && split.is_none() {
         found.push(Problem {
             field: "division",
-            message: "a division says how parts are made, but no part is asked for".to_owned(),
+            message: "`division` says how splits are made, but no `split` is chosen".to_owned(),
             help: Some("add `split: Train`, or delete this line".to_owned()),
         });
     }
     found
 }
 
-/// Makes samples and leaves them as the stage's artifact.
-pub(super) fn store(
+/// Makes samples and stores them as the stage's artifact.
+pub(super) fn store_prepared(
     context: &mut RunContext,
     samples: Samples,
     recipe: &Recipe<'_>,
 ) -> Result<(), StageError> {
     let mut images = ImageFile::new(context.writer())?;
-    let prepared = prepare(samples, recipe, &mut images, &mut counter(context, "sample"))?;
+    let prepared = prepare(samples, recipe, &mut images, &mut report_counts(context, "sample"))?;
     match prepared {
         Prepared::Images { shape, count, annotations, partition, skipped } => {
             let partition = partition.as_deref();
-            let known = Known { partition, skipped: &skipped, ..Known::only(&annotations) };
+            let known = SampleMetadata {
+                partition,
+                skipped: &skipped,
+                ..SampleMetadata::only(&annotations)
+            };
             images.finish(context.writer(), known)?;
-            tell(context, &format!("{count} images of {shape}"), &annotations, &skipped);
+            log_samples(context, &format!("{count} images of {shape}"), &annotations, &skipped);
         }
         Prepared::Vectors { vectors, partition, skipped } => {
             write_vectors(context.writer(), &vectors, partition.as_deref(), &skipped)?;
             let points = vectors.points();
-            let names = vectors.coordinates();
-            let named = if names.is_empty() { "coordinates".to_owned() } else { names.join(", ") };
-            let what = format!("{} vectors of {}: {named}", points.rows(), points.width());
-            tell(context, &what, vectors.annotations(), &skipped);
+            let mut what = format!("{} vectors of length {}", points.rows(), points.width());
+            if !vectors.coordinates().is_empty() {
+                what = format!("{what}: {}", vectors.coordinates().join(", "));
+            }
+            log_samples(context, &what, vectors.annotations(), &skipped);
         }
     }
     Ok(())
 }
 
-fn tell(context: &mut RunContext, what: &str, known: &Annotations, skipped: &[String]) {
+fn log_samples(context: &mut RunContext, what: &str, known: &Annotations, skipped: &[String]) {
     context.log(what);
     if !known.factors.names.is_empty() {
         context.log(&format!("factors: {}", known.factors.names.join(", ")));
@@ -107,15 +112,15 @@ fn tell(context: &mut RunContext, what: &str, known: &Annotations, skipped: &[St
         context.log(&format!("classes: {}", each.join(", ")));
     }
     for line in skipped {
-        context.log(&format!("left out: {line}"));
+        context.log(&format!("skipped: {line}"));
     }
     if !skipped.is_empty() {
-        let count = skipped.len();
         let first = &skipped[0];
-        context.progress(Progress {
-            message: Some(format!("{count} broken images left out, the first: {first}")),
-            ..Progress::default()
-        });
+        let message = match skipped.len() {
+            1 => format!("skipped an unreadable image: {first}"),
+            count => format!("skipped {count} unreadable images, the first: {first}"),
+        };
+        context.progress(Progress { message: Some(message), ..Progress::default() });
     }
 }
 
@@ -125,10 +130,10 @@ mod tests {
 
     #[test]
     fn every_kind_of_samples_is_known_by_its_name() {
-        let train = Sort { content: Content::Images, split: Some(Split::Train) };
-        assert_eq!(Sort::of_kind("train-images"), Some(train));
+        let train = SampleKind { content: Content::Images, split: Some(Split::Train) };
+        assert_eq!(SampleKind::of_kind("train-images"), Some(train));
         assert_eq!(train.after(&[Step::Flatten]).kind(), "train-vectors");
-        assert_eq!(Sort::of_kind("vectors").unwrap().kind(), "vectors");
-        assert_eq!(Sort::of_kind("record"), None);
+        assert_eq!(SampleKind::of_kind("vectors").unwrap().kind(), "vectors");
+        assert_eq!(SampleKind::of_kind("record"), None);
     }
 }

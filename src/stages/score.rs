@@ -1,58 +1,43 @@
-//! `Score`: how well a trained model does on samples, and how good its code is.
-//!
-//! ```ron
-//! "quality-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Reconstruction),
-//! // Whether equal steps in the code are equal steps in the images, x 100.
-//! "smoothness-{seed}": Score(
-//!     model: "train-{seed}", data: "test-images", metric: Smoothness(pairs: 1000, steps: 10, seed: 0),
-//! ),
-//! // Whether distances between codes are those along the data.
-//! "isometry-{seed}": Score(
-//!     model: "train-{seed}", data: "train-images", distances: "distances",
-//!     metric: Isometry(pairs: 10000, seed: 0),
-//! ),
-//! "order-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Order),
-//! // What the code, or its first coordinates, tell of the factors behind the samples.
-//! "factors-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Factors()),
-//! "leading-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Factors(first: 4))
-//! ```
+//! The stage kind [`Score`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::AnySamples;
+use super::cost;
 use super::geodesic::check_samples;
-use super::outlooks;
 use crate::data::SampleSet;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
-use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::{Input, Inputs, Kind, Needs, Problem, Producer, Stage, StageRef};
+use crate::evaluation::latent::{FactorFits, Factors, Isometry, OrderViolations, Smoothness};
 use crate::geometry::{Distances, euclidean};
 use crate::models::Reconstruction;
-use crate::quality::{FactorFits, Factors, Isometry, OrderViolations, Smoothness};
 use crate::report::{RecordValue, Values};
 use crate::training::TrainedModel;
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MetricSpec {
-    /// Loss of the reconstruction, summed over values, mean over samples: binary cross-entropy of
+    /// Reconstruction loss, summed over values, averaged over samples: binary cross-entropy of
     /// images, squared error of vectors.
     Reconstruction,
-    /// Squared error of the reconstruction, summed over values, mean over samples.
+    /// Squared error of the reconstruction, summed over values, averaged over samples.
     SquaredError,
-    /// Variance of steps between decodings on straight ways between codes, x 100: `smoothness`,
-    /// its `smoothness_spread` over pairs, and the mean `step_length`.
+    /// Smoothness of latent interpolation: the variance of the steps between decodings on straight
+    /// lines between codes, x 100. Values: `smoothness`, its `smoothness_spread` over pairs, and
+    /// the mean `step_length`.
     Smoothness(Smoothness),
-    /// Distances between codes against those along the data: `isometry_error` and
+    /// Distances between codes compared with those along the data. Values: `isometry_error` and
     /// `isometry_error_scaled` (relative, of squares), `isometry_correlation`, `isometry_scale` and
     /// `stress`. Needs `distances`.
     Isometry(Isometry),
-    /// Coordinates out of order by variance: `order_adjacent`, `order_pairs`, and `order_share`, the
-    /// share of variance out of place.
+    /// Coordinates that are out of order by variance. Values: `order_adjacent`, `order_pairs`, and
+    /// `order_share`, the share of variance out of place.
     Order,
-    /// Known factors from codes: `r2` (linear), `r2_knn`, `correlation` and `spearman`, each as the
-    /// mean and for each factor (`r2_scale`), and the best `coordinate_scale`. With `first: 4` all
-    /// names begin with `first_4_`.
+    /// Known factors predicted from codes. Values: `r2` (linear), `r2_knn`, `correlation` and
+    /// `spearman`, each as the mean and for each factor (`r2_scale`), and the best
+    /// `coordinate_scale`. With `first: 4` all names begin with `first_4_`.
     Factors(Factors),
 }
 
@@ -82,18 +67,35 @@ impl MetricSpec {
     }
 }
 
-/// Settings of a scoring stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// How well a trained model does on samples, and how good its code is.
+///
+/// ```ron
+/// "quality-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Reconstruction),
+/// // Whether equal steps in the code are equal steps in the images, x 100.
+/// "smoothness-{seed}": Score(
+///     model: "train-{seed}", data: "test-images", metric: Smoothness(pairs: 1000, steps: 10, seed: 0),
+/// ),
+/// // Whether distances between codes are those along the data.
+/// "isometry-{seed}": Score(
+///     model: "train-{seed}", data: "train-images", distances: "distances",
+///     metric: Isometry(pairs: 10000, seed: 0),
+/// ),
+/// "order-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Order),
+/// // What the code, or its first coordinates, reveal about the factors of the samples.
+/// "factors-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Factors()),
+/// "leading-{seed}": Score(model: "train-{seed}", data: "test-images", metric: Factors(first: 4))
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
     /// The trained model.
     pub model: StageRef<TrainedModel>,
-    /// The images or vectors it is tried on.
+    /// The images or vectors it is evaluated on.
     pub data: StageRef<AnySamples>,
     /// Distances between those samples, for `Isometry`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distances: Option<StageRef<Distances>>,
-    /// What is measured.
+    /// The metric.
     pub metric: MetricSpec,
 }
 
@@ -108,7 +110,7 @@ impl Stage for Score {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "record".to_owned()
     }
 
@@ -116,12 +118,12 @@ impl Stage for Score {
         Needs::Device
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         match (self.metric, &self.distances) {
             (MetricSpec::Smoothness(Smoothness { steps, .. }), None) if steps.get() < 2 => {
                 vec![Problem {
                     field: "metric",
-                    message: "a way of 1 step is always even".to_owned(),
+                    message: "a path of 1 step has no variance between steps".to_owned(),
                     help: Some("use `steps: 10`".to_owned()),
                 }]
             }
@@ -137,7 +139,7 @@ impl Stage for Score {
             (_, Some(_)) => vec![Problem {
                 field: "distances",
                 message: "only `Isometry` compares codes with distances".to_owned(),
-                help: Some("leave `distances` out".to_owned()),
+                help: Some("delete this line".to_owned()),
             }],
         }
     }
@@ -146,8 +148,8 @@ impl Stage for Score {
         self.metric.values().map(|names| names.iter().map(|&name| name.to_owned()).collect())
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
-        outlooks::application(outlooks::of_input(inputs, 0), outlooks::of_input(inputs, 1))
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        cost::application(inputs.one("model"), inputs.one("data"))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
@@ -178,7 +180,7 @@ impl Score {
                 vec![model.reconstruction_as(Reconstruction::SquaredError, samples, device)?]
             }
             MetricSpec::Smoothness(smoothness) => {
-                let model = model.opened(device)?;
+                let model = model.load(device)?;
                 let codes = model.encode(samples)?;
                 let steps = smoothness.measure(&codes, &mut |codes| model.decode(codes))?;
                 vec![100.0 * steps.variance, 100.0 * steps.spread, steps.length]
@@ -203,8 +205,7 @@ impl Score {
             MetricSpec::Factors(factors) => {
                 let fits = factors.measure(&model.encode(samples, device)?, &known(samples))?;
                 if !fits.constant.is_empty() {
-                    context
-                        .log(&format!("these factors do not vary: {}", fits.constant.join(", ")));
+                    context.log(&format!("constant factors: {}", fits.constant.join(", ")));
                 }
                 return Ok(factor_numbers(*factors, &fits));
             }
@@ -220,7 +221,7 @@ fn known(samples: &SampleSet) -> Vec<(String, Vec<f64>)> {
     names.map(|(at, name)| (name.clone(), factors.column(at).map(f64::from).collect())).collect()
 }
 
-/// Names what codes tell of factors, the means first.
+/// Names the fits of factors, the means first.
 fn factor_numbers(factors: Factors, found: &FactorFits) -> Vec<(String, f64)> {
     let prefix = factors.first.map_or_else(String::new, |first| format!("first_{first}_"));
     let mut numbers = vec![
@@ -244,9 +245,9 @@ fn factor_numbers(factors: Factors, found: &FactorFits) -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::spec::dialect;
-    use crate::quality::FactorFit;
-    use crate::stages::records::tests::told;
+    use crate::engine::pipeline::values::dialect;
+    use crate::evaluation::latent::FactorFit;
+    use crate::stages::test_inputs::problems_of;
 
     fn score(metric: &str, more: &str) -> Score {
         let text = format!(r#"(model: "m", data: "d", metric: {metric}{more})"#);
@@ -256,17 +257,17 @@ mod tests {
     #[test]
     fn distances_belong_to_isometry_and_to_nothing_else() {
         let given = r#", distances: "distances""#;
-        assert!(score("Isometry(seed: 0)", given).problems(&[]).is_empty());
-        assert!(score("Smoothness(seed: 0)", "").problems(&[]).is_empty());
-        assert_eq!(score("Smoothness(seed: 0, steps: 1)", "").problems(&[]).len(), 1);
+        assert!(problems_of(&score("Isometry(seed: 0)", given), &[]).is_empty());
+        assert!(problems_of(&score("Smoothness(seed: 0)", ""), &[]).is_empty());
+        assert_eq!(problems_of(&score("Smoothness(seed: 0, steps: 1)", ""), &[]).len(), 1);
         assert_eq!(
-            told(&score("Isometry(seed: 0)", "").problems(&[])),
+            problems_of(&score("Isometry(seed: 0)", ""), &[]),
             ["metric: `Isometry` compares codes with distances, but the stage has none \
               (add `distances: \"..\"` with the name of a `Geodesic` stage)"]
         );
         assert_eq!(
-            told(&score("Order", given).problems(&[])),
-            ["distances: only `Isometry` compares codes with distances (leave `distances` out)"]
+            problems_of(&score("Order", given), &[]),
+            ["distances: only `Isometry` compares codes with distances (delete this line)"]
         );
     }
 

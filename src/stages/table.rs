@@ -1,81 +1,17 @@
-//! `Table`: records as mean and spread, beside published numbers.
-//!
-//! ```ron
-//! "intrinsic-dimension": Table(
-//!     records: [Each("dimension-{model}-{seed}"), Each("quality-{model}-{seed}")],
-//!     caption: "Estimated dimension", label: "Table 1",
-//!     rows: ["model"], over: ["seed"],
-//!     values: [Value(field: "dimension", title: "Dimension", best: Closest(4),
-//!                    published: {"pcae": (4.00, 0.00)}, counts: true, margin: Absolute(0.5))],
-//!     published_runs: 5,
-//!     comparable: Except(["hae"]),             // no verdict on these; `None`: on nothing here
-//! )
-//! ```
-//!
-//! With `layout: ValuesInRows` the values stand one below the other, as the innermost level of the
-//! rows; `given` adds columns of known text, `notes` adds remarks below. Only combinations of
-//! labels that have a record or a published number get a row or a column.
+//! The stage kind [`Table`].
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
+use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
-use super::records::{Reported, Review, labeled_records};
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Each, Input, Kind, Problem, Producer, Stage};
+use super::records::labeled_records;
+use super::report_checker::{ReportChecker, Reported};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::{Each, Input, Inputs, Kind, Problem, Producer, Stage};
 use crate::report::{
-    Best, Comparable, Given, Layout, Run, Spread, TableSpec, ValueSpec, Values, five_runs,
-    tabulate, without,
+    Best, Given, Layout, Run, TableSpec, ValueSpec, Values, labels_without, tabulate,
 };
 
-/// Settings of a table stage; the fields after `records` are those of [`TableSpec`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Table {
-    /// Families of records; those with equal labels are joined.
-    #[serde(skip_serializing)]
-    pub records: Vec<Each<Values>>,
-    /// What the table shows.
-    pub caption: String,
-    /// What the table is called in the paper.
-    pub label: String,
-    /// Axes whose labels make the rows; there may be none if the values stand in rows.
-    #[serde(default)]
-    pub rows: Vec<String>,
-    /// Axes spread across the columns.
-    #[serde(default)]
-    pub columns: Vec<String>,
-    /// Axes averaged over.
-    #[serde(default)]
-    pub over: Vec<String>,
-    /// The values shown.
-    pub values: Vec<ValueSpec>,
-    /// Whether the values stand side by side or one below the other.
-    #[serde(default)]
-    pub layout: Layout,
-    /// Columns of given text, after the row labels.
-    #[serde(default)]
-    pub given: Vec<Given>,
-    /// Axes along which cells compete for best.
-    #[serde(default)]
-    pub compare: Vec<String>,
-    /// Display names of axes and of their labels.
-    #[serde(default)]
-    pub titles: BTreeMap<String, String>,
-    /// Divisor of the standard deviation.
-    #[serde(default)]
-    pub spread: Spread,
-    /// Number of runs behind each published mean.
-    #[serde(default = "five_runs")]
-    pub published_runs: NonZeroUsize,
-    /// Which published numbers can be compared with ours.
-    #[serde(default)]
-    pub comparable: Comparable,
-    /// Remarks below the table.
-    #[serde(default)]
-    pub notes: Vec<String>,
-}
+/// Settings of a table stage.
+pub type Table = TableSpec<Vec<Each<Values>>>;
 
 impl Stage for Table {
     fn kind(&self) -> Kind {
@@ -87,7 +23,7 @@ impl Stage for Table {
         families.map(|(at, family)| family.input(&format!("records[{at}]"))).collect()
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "table".to_owned()
     }
 
@@ -95,27 +31,28 @@ impl Stage for Table {
         true
     }
 
-    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
-        let mut places = Review::of(Reported::Records, inputs);
-        if self.review_places(&mut places, inputs) {
+    fn problems(&self, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
+        let mut places = ReportChecker::of(Reported::Records, inputs);
+        if self.check_places(&mut places, inputs) {
             return places.problems();
         }
         let seen = self.seen(inputs);
-        let mut review = Review::of(Reported::Records, &seen);
-        review.titles(&self.titles);
-        self.review_layout(&mut review);
-        self.review_values(&mut review);
+        let seen = seen.iter().map(|(role, family)| (*role, family.iter().collect()));
+        let mut checker = ReportChecker::of(Reported::Records, &seen.collect());
+        checker.titles(&self.titles);
+        self.check_layout(&mut checker);
+        self.check_values(&mut checker);
         let roles: [(&'static str, &[String]); 3] =
             [("rows", &self.rows), ("columns", &self.columns), ("over", &self.over)];
-        if review.axes(&roles) {
-            self.review_cells(&mut review);
+        if checker.axes(&roles) {
+            self.check_cells(&mut checker);
         }
-        review.problems()
+        checker.problems()
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let records = labeled_records(context, &self.records)?;
-        let mut table = tabulate(&self.spec(), &records)?;
+        let mut table = tabulate(self, &records)?;
         // Not the keys of the stages: other ones may leave the same records without this running
         // again, while the digest of a content belongs to it.
         for family in &self.records {
@@ -133,116 +70,100 @@ impl Stage for Table {
 }
 
 impl Table {
-    /// Returns what is declared of the table besides its records.
-    pub fn spec(&self) -> TableSpec {
-        TableSpec {
-            caption: self.caption.clone(),
-            label: self.label.clone(),
-            rows: self.rows.clone(),
-            columns: self.columns.clone(),
-            over: self.over.clone(),
-            values: self.values.clone(),
-            compare: self.compare.clone(),
-            titles: self.titles.clone(),
-            spread: self.spread,
-            published_runs: self.published_runs,
-            comparable: self.comparable.clone(),
-            layout: self.layout,
-            given: self.given.clone(),
-            notes: self.notes.clone(),
-        }
-    }
-
     /// Returns the records as the values see them; families that none of them looks at are left out.
-    fn seen(&self, inputs: &[Vec<Producer>]) -> Vec<Vec<Producer>> {
+    fn seen<'a>(&self, inputs: &Inputs<'a, Producer>) -> Vec<(&'a str, Vec<Producer>)> {
         let places: BTreeSet<_> = self.values.iter().map(|value| &value.at).collect();
         if places.iter().all(|place| place.is_empty()) {
-            return inputs.to_vec();
+            let owned = |family: &[&Producer]| family.iter().copied().cloned().collect();
+            return inputs.by_role().map(|(role, family)| (role, owned(family))).collect();
         }
         let view = |made: &Producer, place| {
-            let labels = without(&made.labels, place)?;
+            let labels = labels_without(&made.labels, place)?;
             let named = |field: &String| ValueSpec::name_at(field, place);
             let values = made.values.as_ref().map(|known| known.iter().map(named).collect());
             Some(Producer { labels: labels.into(), values, ..made.clone() })
         };
-        let family = |family: &Vec<Producer>| -> Vec<Producer> {
+        let seen = |family: &[&Producer]| -> Vec<Producer> {
             family.iter().flat_map(|made| places.iter().filter_map(|at| view(made, at))).collect()
         };
-        let seen = inputs.iter().map(|made| (made.is_empty(), family(made)));
-        seen.filter(|(lost, seen)| *lost || !seen.is_empty()).map(|(_, seen)| seen).collect()
+        let families =
+            inputs.by_role().map(|(role, family)| (role, family.is_empty(), seen(family)));
+        let families = families.filter(|(_, lost, seen)| *lost || !seen.is_empty());
+        families.map(|(role, _, seen)| (role, seen)).collect()
     }
 
-    fn review_layout(&self, review: &mut Review<'_>) {
+    fn check_layout(&self, checker: &mut ReportChecker<'_>) {
         if self.layout == Layout::ValuesInColumns && self.rows.is_empty() {
             let help = "name at least one axis of the records: `rows: [\"model\"]`";
-            review.refuse("rows", "a table needs rows".to_owned(), help);
+            checker.add("rows", "a table needs rows".to_owned(), help);
         }
         if self.layout == Layout::ValuesInRows && self.columns.is_empty() {
             let help = "name at least one axis of the records: `columns: [\"model\"]`";
-            review.refuse("columns", "values in rows need columns".to_owned(), help);
+            checker.add("columns", "values in rows need columns".to_owned(), help);
         }
     }
 
     /// Checks that there are records where values ask for them; returns whether there are not.
-    fn review_places(&self, review: &mut Review<'_>, inputs: &[Vec<Producer>]) -> bool {
+    fn check_places(&self, checker: &mut ReportChecker<'_>, inputs: &Inputs<'_, Producer>) -> bool {
         let mut wrong = false;
         for (axis, label) in self.values.iter().flat_map(|value| &value.at) {
-            let made = inputs.iter().flatten();
+            let families = inputs.families("records");
+            let made = families.iter().copied().flatten();
             let known: BTreeSet<&str> =
                 made.filter_map(|made| made.labels.get(axis).map(String::as_str)).collect();
-            if !inputs.iter().any(Vec::is_empty) && !known.contains(label.as_str()) {
+            if !families.iter().any(|family| family.is_empty()) && !known.contains(label.as_str()) {
                 let known: Vec<&str> = known.into_iter().collect();
                 let message = format!("no record has the label `{label}` on the axis `{axis}`");
-                review.unknown("values", message, label, &known);
+                checker.unknown("values", message, label, &known);
                 wrong = true;
             }
         }
         wrong
     }
 
-    fn review_values(&self, review: &mut Review<'_>) {
+    fn check_values(&self, checker: &mut ReportChecker<'_>) {
         if self.values.is_empty() {
             let help = "list at least one `Value(field: \"..\", title: \"..\")`";
-            review.refuse("values", "a table needs values".to_owned(), help);
+            checker.add("values", "a table needs values".to_owned(), help);
         }
         let names: Vec<String> = self.values.iter().map(ValueSpec::name).collect();
         let fields: Vec<&str> = names.iter().map(String::as_str).collect();
-        review.values("values", &fields);
+        checker.values("values", &fields);
         let mut seen = BTreeSet::new();
         for field in fields.into_iter().filter(|field| !seen.insert(*field)) {
             let message = format!("the value `{field}` is listed twice");
-            review.refuse("values", message, "list each value once");
+            checker.add("values", message, "list each value once");
         }
     }
 
     /// Checks what names cells, given axes that are right.
-    fn review_cells(&self, review: &mut Review<'_>) {
+    fn check_cells(&self, checker: &mut ReportChecker<'_>) {
         let axes = [self.rows.clone(), self.columns.clone()].concat();
         let shown: Vec<&str> = axes.iter().map(String::as_str).collect();
         for axis in self.compare.iter().filter(|axis| !axes.contains(axis)) {
             let message =
                 format!("cells can't compete along `{axis}`, which the table doesn't show");
-            review.unknown("compare", message, axis, &shown);
+            checker.unknown("compare", message, axis, &shown);
         }
-        self.review_truths(review, &axes);
-        self.review_given(review);
+        self.check_truths(checker, &axes);
+        self.check_given(checker);
         if self.values.iter().all(|value| value.published.is_empty()) {
             return;
         }
-        let places = review.places(&axes);
+        let places = checker.places(&axes);
         let cells: Vec<&str> = places.iter().map(String::as_str).collect();
         for ValueSpec { field, published, .. } in &self.values {
             for key in published.keys().filter(|key| !places.contains(key)) {
                 let message = format!("the published `{field}` of `{key}` belongs to no cell");
-                review.unknown("values", message, key, &cells);
+                checker.unknown("values", message, key, &cells);
             }
         }
     }
 
     /// Checks that truths are for labels that the table shows.
-    fn review_truths(&self, review: &mut Review<'_>, axes: &[String]) {
+    fn check_truths(&self, checker: &mut ReportChecker<'_>, axes: &[String]) {
         let labels: Vec<String> =
-            axes.iter().flat_map(|axis| review.places(std::slice::from_ref(axis))).collect();
+            axes.iter().flat_map(|axis| checker.places(std::slice::from_ref(axis))).collect();
         let shown: Vec<&str> = labels.iter().map(String::as_str).collect();
         for ValueSpec { field, best, .. } in &self.values {
             let Best::ClosestTo(truths) = best else {
@@ -250,15 +171,15 @@ impl Table {
             };
             for label in truths.keys().filter(|label| !labels.contains(label)) {
                 let message = format!("the truth of `{field}` for `{label}` belongs to no cell");
-                review.unknown("values", message, label, &shown);
+                checker.unknown("values", message, label, &shown);
             }
         }
     }
 
     /// Checks that given texts are for rows that the table may have.
-    fn review_given(&self, review: &mut Review<'_>) {
+    fn check_given(&self, checker: &mut ReportChecker<'_>) {
         let names: Vec<String> = self.values.iter().map(ValueSpec::name).collect();
-        let rows = review.places(&self.rows);
+        let rows = checker.places(&self.rows);
         let rows = if rows.is_empty() { vec![String::new()] } else { rows };
         let keys: Vec<String> =
             rows.iter().flat_map(|row| Given::keys(row, self.layout, &names)).collect();
@@ -266,7 +187,7 @@ impl Table {
         for Given { title, cells } in &self.given {
             for key in cells.keys().filter(|key| !keys.contains(key)) {
                 let message = format!("the text `{title}` of `{key}` belongs to no row");
-                review.unknown("given", message, key, &valid);
+                checker.unknown("given", message, key, &valid);
             }
         }
     }
@@ -277,7 +198,7 @@ mod tests {
     use ron::extensions::Extensions;
 
     use super::*;
-    use crate::stages::records::tests::{sweep, told};
+    use crate::stages::test_inputs::{grid, problems_of};
 
     fn problems(layout: &str, values: &str) -> Vec<String> {
         let text = format!(
@@ -285,7 +206,7 @@ mod tests {
         );
         let options = ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME);
         let table: Table = options.from_str(&text).unwrap();
-        told(&table.problems(&[sweep(Some(&["dimension", "share"]))]))
+        problems_of(&table, &[grid(Some(&["dimension", "share"]))])
     }
 
     const ROWS: &str = r#"rows: ["model"], over: ["seed"]"#;
@@ -299,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_lists_are_told_before_anything_runs() {
+    fn empty_lists_are_reported_before_anything_runs() {
         assert_eq!(
             problems(r#"rows: [], over: ["seed"]"#, DIMENSION),
             [

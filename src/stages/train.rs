@@ -1,40 +1,18 @@
-//! `Train`: one model, one seed.
-//!
-//! ```ron
-//! "train-{seed}": Train(
-//!     model: Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16,
-//!                 gamma: Dynamic(threshold: 0.98, every: Steps(100))),
-//!     data: "train-images", distances: "distances",
-//!     length: Steps(1000), batch_size: 256, optimizer: Adam(rate: 3e-3),
-//!     schedule: FlatThenCosine(flat: 0.5), seed: Axis(seed),
-//! )
-//! ```
-//!
-//! A stopped or killed training goes on from its last checkpoint, to the same bytes. A longer one
-//! goes on from the end of a shorter one that is alike in all else, unless its learning rate follows
-//! the length; a shorter one is served at once if its end was kept:
-//!
-//! ```ron
-//! "ards": Train(
-//!     model: ArdVae(latent: 16, network: Paper(of: Dsprites), beta: 5, prior_samples: 10000),
-//!     data: "train-images", validation: "validation-images",
-//!     length: Epochs(200), keep_every: Epochs(50), early_stopping: (patience: 20),
-//!     batch_size: 256, optimizer: Adam(rate: 1e-4), seed: 0,
-//! )
-//! ```
+//! The stage kind [`Train`].
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnySamples, TrainSamples};
+use super::cost;
+use super::epoch_timer::EpochTimer;
 use super::geodesic::check_samples;
-use super::outlooks;
-use super::stopwatch::Stopwatch;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::cost::{Outlook, Work};
-use crate::engine::events::Progress;
-use crate::engine::stage::{Input, Kind, Needs, Problem, Producer, Stage, StageRef};
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
+use crate::engine::stage::lifecycle::Progress;
+use crate::engine::stage::{Input, Inputs, Kind, Needs, Problem, Producer, Stage, StageRef};
 use crate::geometry::Distances;
 use crate::models::ModelSpec;
 use crate::numerics::Seed;
@@ -49,37 +27,71 @@ const CHECKPOINT_OVERHEAD: f64 = 0.05;
 /// The name under which the seconds of each epoch are measured.
 pub(super) const EPOCH_SECONDS: &str = "epoch_seconds";
 
-/// Settings of a training stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One model, trained with one seed.
+///
+/// ```ron
+/// "train-{seed}": Train(
+///     model: Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16,
+///                 gamma: Dynamic(threshold: 0.98, every: Steps(100))),
+///     data: "train-images", distances: "distances",
+///     length: Steps(1000), batch_size: 256, optimizer: Adam(rate: 3e-3),
+///     schedule: FlatThenCosine(flat: 0.5), seed: Axis(seed),
+/// )
+/// ```
+///
+/// A stopped or killed training resumes from its last checkpoint, and ends with the same bytes. A
+/// longer one continues from the end of a shorter one with otherwise equal settings, unless its
+/// learning rate depends on the length; a shorter one is available at once if its end was kept:
+///
+/// ```ron
+/// "ards": Train(
+///     model: ArdVae(latent: 16, network: Paper(of: Dsprites), beta: 5, prior_samples: 10000),
+///     data: "train-images", validation: "validation-images",
+///     length: Epochs(200), keep_every: Epochs(50), early_stopping: (patience: 20),
+///     batch_size: 256, optimizer: Adam(rate: 1e-4), seed: 0,
+/// )
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
-    /// What is trained.
+    /// The model to train.
     pub model: ModelSpec,
     /// The images or vectors it learns from.
     pub data: StageRef<TrainSamples>,
     /// Distances between those samples, for models that use them.
     #[serde(default)]
     pub distances: Option<StageRef<Distances>>,
-    /// Samples that the model is tried on after each epoch.
+    /// Samples that the model is evaluated on after each epoch.
     #[serde(default)]
     pub validation: Option<StageRef<AnySamples>>,
     /// How long to train; a PCA-AE trains this long for each coordinate.
     pub length: Length,
     /// Samples in each step.
     pub batch_size: NonZeroUsize,
-    /// How weights follow gradients.
+    /// The optimizer.
     pub optimizer: OptimizerSpec,
     /// How the learning rate changes.
     #[serde(default)]
     pub schedule: Schedule,
-    /// When to end before the time is over: once the validation loss has not fallen for a while.
+    /// When to stop early: once the validation loss has not fallen for a while.
     #[serde(default)]
     pub early_stopping: Option<EarlyStopping>,
     /// Source of the initial weights and of the order of the samples.
     pub seed: Seed,
-    /// Time after which the state is kept, so that a run that ends there is served at once.
+    /// Interval at which the state is kept, so that a training that ends there is available at
+    /// once.
     #[serde(default, skip_serializing)]
     pub keep_every: Option<Length>,
+}
+
+impl Train {
+    /// Returns how the model is trained, without what it is and learns from. These settings stand in
+    /// both structs, since RON reads a flattened struct only as a map.
+    fn spec(&self) -> TrainSpec {
+        let Self { length, batch_size, optimizer, schedule, early_stopping, seed, .. } =
+            self.clone();
+        TrainSpec { length, batch_size, optimizer, schedule, early_stopping, seed }
+    }
 }
 
 impl Stage for Train {
@@ -94,7 +106,7 @@ impl Stage for Train {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "model".to_owned()
     }
 
@@ -111,7 +123,7 @@ impl Stage for Train {
         }
     }
 
-    fn problems(&self, _inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, _inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.model.needs_distances() && self.distances.is_none() {
             problems.push(Problem {
@@ -125,19 +137,21 @@ impl Stage for Train {
         if self.early_stopping.is_some() && self.validation.is_none() {
             problems.push(Problem {
                 field: "early_stopping",
-                message: "early stopping watches the validation loss, but there is none".to_owned(),
+                message:
+                    "early stopping needs a validation loss, but the stage has no `validation`"
+                        .to_owned(),
                 help: Some("add `validation: \"..\"` with the name of a set of samples".to_owned()),
             });
         }
         problems
     }
 
-    fn outlook(&self, inputs: &[Vec<Outlook>]) -> Outlook {
-        outlooks::of_model(&self.model, outlooks::of_input(inputs, 0))
+    fn estimate(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
+        cost::model_estimate(&self.model, inputs.one("data"))
     }
 
-    fn work(&self, inputs: &[Vec<Outlook>]) -> Option<Work> {
-        outlooks::training(self, inputs)
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        cost::training(self, inputs)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
@@ -152,14 +166,6 @@ impl Stage for Train {
             distances: distances.as_ref(),
             validation: validation.as_ref().map(|samples| &samples.0),
         };
-        let spec = TrainSpec {
-            length: self.length,
-            batch_size: self.batch_size,
-            optimizer: self.optimizer.clone(),
-            schedule: self.schedule,
-            early_stopping: self.early_stopping,
-            seed: self.seed,
-        };
         let per_epoch = samples.len().div_ceil(self.batch_size.get());
         let keep_every = self.keep_every.map(|length| length.steps(per_epoch));
         let checkpointing = Checkpointing {
@@ -170,18 +176,18 @@ impl Stage for Train {
         let device = context.device().parse()?;
         context.log(&format!("{} {} on {device}", samples.len(), samples.form()));
         let mut has_begun = false;
-        let mut stopwatch = Stopwatch::start(context.state_folder());
+        let mut timer = EpochTimer::start(context.state_folder());
         let mut observe = |progress: &training::Progress<'_>| {
             if !has_begun {
                 has_begun = true;
-                stopwatch.resume(progress.resumed_from, progress.epoch);
+                timer.resume(progress.resumed_from, progress.epoch);
                 let message = resumption(progress);
                 context.log(message.as_deref().unwrap_or("starts"));
                 context.progress(Progress { message, ..shown(progress, progress.epoch - 1) });
             }
             let stops = context.should_stop();
             if progress.epoch_ended || stops {
-                stopwatch.read(progress.step, progress.epoch);
+                timer.read(progress.step, progress.epoch);
             }
             if progress.epoch_ended {
                 context.log(&epoch_line(progress));
@@ -189,9 +195,9 @@ impl Stage for Train {
             }
             if stops { Flow::Stop } else { Flow::Continue }
         };
-        match fit(&self.model, &spec, data, device, Some(&checkpointing), &mut observe)? {
+        match fit(&self.model, &self.spec(), data, device, Some(&checkpointing), &mut observe)? {
             Fit::Stopped { step } => {
-                context.log(&format!("stops after step {step}, to go on from there"));
+                context.log(&format!("stopped after step {step}; run again to resume"));
                 Err(StageError::Stopped)
             }
             Fit::Finished { model, history, best_epoch } => {
@@ -199,10 +205,10 @@ impl Stage for Train {
                     context.log(&format!("the weights are those of the best epoch, {epoch}"));
                 }
                 if !has_begun && !history.rows.is_empty() {
-                    context.log("a longer training had kept this very state");
+                    context.log("a longer training had kept this state");
                 }
-                context.log("ends; the record of every epoch is in history.csv");
-                context.measured(EPOCH_SECONDS, stopwatch.seconds(history.steps()));
+                context.log("finished; the losses of every epoch are in history.csv");
+                context.measured(EPOCH_SECONDS, timer.seconds(history.steps()));
                 context.store(&model)?;
                 Ok(context.writer().write("history.csv", history.to_csv().as_bytes())?)
             }
@@ -210,10 +216,10 @@ impl Stage for Train {
     }
 }
 
-/// Returns what there is to say of a training that does not start from nothing.
+/// Returns where a training resumes, if it does.
 fn resumption(first: &training::Progress<'_>) -> Option<String> {
     let training::Progress { resumed_from, steps, .. } = first;
-    (*resumed_from > 0).then(|| format!("goes on after step {resumed_from} of {steps}"))
+    (*resumed_from > 0).then(|| format!("resumes at step {resumed_from} of {steps}"))
 }
 
 fn shown(now: &training::Progress<'_>, epochs: usize) -> Progress {
@@ -276,16 +282,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_resumed_training_says_that_it_goes_on() {
+    fn only_a_resumed_training_says_so() {
         assert_eq!(resumption(&progress(0)), None);
-        assert_eq!(resumption(&progress(300)).unwrap(), "goes on after step 300 of 1000");
+        assert_eq!(resumption(&progress(300)).unwrap(), "resumes at step 300 of 1000");
     }
 
     #[test]
     fn what_is_kept_on_the_way_is_not_part_of_the_settings() {
         let text = "(model: Pca(latent: 2), data: \"a\", length: Epochs(3), batch_size: 2, \
                     optimizer: Adam(rate: 1e-3), seed: 1, keep_every: Some(Epochs(1)))";
-        let options = crate::engine::spec::dialect();
+        let options = crate::engine::pipeline::values::dialect();
         let train: Train = options.from_str(text).unwrap();
         let settings = serde_json::to_value(&train).unwrap();
         assert!(settings.get("keep_every").is_none());

@@ -12,41 +12,45 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::kernels::{Descending, Descent};
-use crate::models::{Slopes, WeightArray, Weights};
+use crate::kernels::{AdamState, AdamStep};
+use crate::models::{Gradients, ParameterPath, WeightArray, Weights};
 use crate::numerics::units::{Fraction, NonNegativeF64, PositiveF64};
 
-/// Settings of Adam; the defaults are PyTorch's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of Adam, for instance `Adam(rate: 3e-3)`; the defaults are PyTorch's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdamSpec {
     /// Learning rate.
     pub rate: PositiveF64,
     /// Decay of the mean gradient, below 1.
-    #[serde(default = "usual_beta_1", deserialize_with = "decay")]
+    #[serde(default = "default_beta_1", deserialize_with = "decay")]
+    #[schemars(extend("exclusiveMaximum" = 1))]
     pub beta_1: Fraction,
     /// Decay of the mean squared gradient, below 1.
-    #[serde(default = "usual_beta_2", deserialize_with = "decay")]
+    #[serde(default = "default_beta_2", deserialize_with = "decay")]
+    #[schemars(extend("exclusiveMaximum" = 1))]
     pub beta_2: Fraction,
     /// Added to the root of the mean squared gradient.
-    #[serde(default = "usual_epsilon")]
+    #[serde(default = "default_epsilon")]
     pub epsilon: PositiveF64,
-    /// What is added to the gradient of each weight, as a multiple of the weight.
+    /// Weight decay: the multiple of each weight that is added to its gradient.
     #[serde(default = "no_decay", skip_serializing_if = "is_no_decay")]
+    #[schemars(!skip_serializing_if)]
     pub weight_decay: NonNegativeF64,
 }
 
 impl AdamSpec {
     /// Returns PyTorch's defaults with a learning rate and a weight decay.
-    pub fn usual(rate: PositiveF64, weight_decay: NonNegativeF64) -> Self {
+    pub fn with_rate(rate: PositiveF64, weight_decay: NonNegativeF64) -> Self {
         Self {
             rate,
-            beta_1: usual_beta_1(),
-            beta_2: usual_beta_2(),
-            epsilon: usual_epsilon(),
+            beta_1: default_beta_1(),
+            beta_2: default_beta_2(),
+            epsilon: default_epsilon(),
             weight_decay,
         }
     }
@@ -61,19 +65,19 @@ fn is_no_decay(decay: &NonNegativeF64) -> bool {
     *decay == no_decay()
 }
 
-fn usual_beta_1() -> Fraction {
+fn default_beta_1() -> Fraction {
     Fraction::new(0.9).unwrap_or_else(|_| unreachable!("0.9 lies between 0 and 1"))
 }
 
-fn usual_beta_2() -> Fraction {
+fn default_beta_2() -> Fraction {
     Fraction::new(0.999).unwrap_or_else(|_| unreachable!("0.999 lies between 0 and 1"))
 }
 
-fn usual_epsilon() -> PositiveF64 {
+fn default_epsilon() -> PositiveF64 {
     PositiveF64::new(1e-8).unwrap_or_else(|_| unreachable!("1e-8 lies above 0"))
 }
 
-/// Reads a decay; one of 1 would never take in a gradient and divide by zero.
+/// Reads a decay; one of 1 would ignore every gradient and divide by zero.
 fn decay<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fraction, D::Error> {
     let decay = Fraction::deserialize(deserializer)?;
     if decay.get() < 1.0 {
@@ -83,14 +87,14 @@ fn decay<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fraction, D::Erro
     }
 }
 
-/// Running means of one weight array, flattened.
+/// First and second moments of the gradients of one weight array, flattened.
 #[derive(Clone, Debug)]
 struct Moments {
     first: Tensor<1>,
     second: Tensor<1>,
 }
 
-/// Adam with its running means.
+/// Adam with its moments.
 #[derive(Clone, Debug)]
 pub(crate) struct Adam {
     rate: f64,
@@ -116,12 +120,13 @@ impl Adam {
     }
 
     /// Returns the module one step further; `factor` scales the learning rate.
-    pub(crate) fn step<M: Module>(&mut self, module: M, slopes: Slopes, factor: f64) -> M {
+    pub(crate) fn step<M: Module>(&mut self, module: M, gradients: Gradients, factor: f64) -> M {
         self.steps += 1;
-        module.map(&mut Step { adam: self, slopes, factor, path: Vec::new() })
+        let path = ParameterPath::default();
+        module.map(&mut Step { adam: self, gradients, factor, path })
     }
 
-    /// Forgets all steps and means.
+    /// Forgets all steps and moments.
     pub(super) fn reset(&mut self) {
         self.steps = 0;
         self.moments.clear();
@@ -132,7 +137,7 @@ impl Adam {
         self.steps
     }
 
-    /// Returns the running means, named after their weights.
+    /// Returns the moments, named after their weights.
     pub(super) fn moments(&self) -> [Weights; 2] {
         let collect = |pick: fn(&Moments) -> &Tensor<1>| {
             let arrays = self.moments.iter().map(|(name, moments)| {
@@ -170,18 +175,18 @@ impl Adam {
         factor: f64,
     ) -> Tensor<1> {
         let step = i32::try_from(self.steps).unwrap_or(i32::MAX);
-        let descent = Descent {
+        let coefficients = AdamStep {
             beta_1: self.beta_1,
             beta_2: self.beta_2,
             epsilon: self.epsilon,
             weight_decay: self.weight_decay,
-            length: factor * self.rate / (1.0 - self.beta_1.powi(step)),
+            rate: factor * self.rate / (1.0 - self.beta_1.powi(step)),
             correction: (1.0 - self.beta_2.powi(step)).sqrt(),
         };
-        let unmoved = || Moments { first: values.zeros_like(), second: values.zeros_like() };
-        let Moments { first, second } = self.moments.remove(&name).unwrap_or_else(unmoved);
-        let descending = Descending { weights: values, first, second };
-        let Descending { weights, first, second } = descending.step(gradient, descent);
+        let zeros = || Moments { first: values.zeros_like(), second: values.zeros_like() };
+        let Moments { first, second } = self.moments.remove(&name).unwrap_or_else(zeros);
+        let state = AdamState { weights: values, first, second };
+        let AdamState { weights, first, second } = state.step(gradient, coefficients);
         self.moments.insert(name, Moments { first, second });
         weights
     }
@@ -190,30 +195,30 @@ impl Adam {
 /// One step over all weights of a module.
 struct Step<'a> {
     adam: &'a mut Adam,
-    slopes: Slopes,
+    gradients: Gradients,
     factor: f64,
-    path: Vec<String>,
+    path: ParameterPath,
 }
 
 impl ModuleMapper for Step<'_> {
     fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.into());
+        self.path.enter(name);
     }
 
     fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
+        self.path.exit();
     }
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let name = self.path.join(".");
-        let Some(slope) = self.slopes.0.remove(&name) else {
+        let name = self.path.name();
+        let Some(gradient) = self.gradients.0.remove(&name) else {
             return param;
         };
         let shape = param.dims();
         let count = shape.iter().product::<usize>();
         param.map(|values| {
             let values = values.inner().reshape([count]);
-            let updated = self.adam.update(name, values, slope, self.factor);
+            let updated = self.adam.update(name, values, gradient, self.factor);
             Tensor::from_inner(updated.reshape(shape)).require_grad()
         })
     }
@@ -280,11 +285,11 @@ mod tests {
     /// Steps that the reference took.
     const STEPS: usize = 3;
 
-    fn taught<M: Autoencoder>(mut model: M, case: &Case) -> Weights {
+    fn trained<M: Autoencoder>(mut model: M, case: &Case) -> Weights {
         let mut adam = Adam::new(&ron::from_str("(rate: 0.01)").unwrap());
         for _ in 0..STEPS {
-            let slopes = model.learn(&case.batch()).slopes;
-            model = adam.step(model, slopes, 1.0);
+            let gradients = model.losses_and_gradients(&case.batch()).gradients;
+            model = adam.step(model, gradients, 1.0);
         }
         Weights::of(&model)
     }
@@ -292,9 +297,9 @@ mod tests {
     #[test]
     fn weights_after_some_steps_agree_with_pytorch() {
         let case = Case::named("pcae");
-        assert_close(&taught(case.pcae(), &case), &case.weights_after_steps(), 1e-4);
+        assert_close(&trained(case.pcae(), &case), &case.weights_after_steps(), 1e-4);
         let case = Case::named("hae");
-        assert_close(&taught(case.hae(), &case), &case.weights_after_steps(), 1e-4);
+        assert_close(&trained(case.hae(), &case), &case.weights_after_steps(), 1e-4);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The order in which training samples are seen, and what a batch is made of.
 //!
 //! Every epoch has its own random stream, so the order of epoch 7 is known without drawing the
-//! six before it: a resumed run continues exactly where it stopped. Batches are formed on another
+//! six before it: a resumed run continues exactly where it stopped. Batches are prefetched on another
 //! thread while the model learns from the one before.
 
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -15,8 +15,8 @@ use crate::models::Batch;
 use crate::numerics::Seed;
 use crate::numerics::rng::permutation;
 
-/// Batches that are formed ahead of their use.
-const AHEAD: usize = 2;
+/// Batches that wait for their use.
+const PREFETCHED: usize = 2;
 
 /// What a model learns from.
 #[derive(Clone, Copy, Debug)]
@@ -25,13 +25,13 @@ pub struct TrainingData<'a> {
     pub samples: &'a SampleSet,
     /// Distances between the training samples, for models that need them.
     pub distances: Option<&'a Distances>,
-    /// Samples that the model is tried on after each epoch.
+    /// Samples for the validation loss after each epoch.
     pub validation: Option<&'a SampleSet>,
 }
 
-/// A step's place in the run.
+/// The position of a batch in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BatchPosition {
     /// Epoch, counting from 0.
     pub(crate) epoch: usize,
     /// Step within the epoch, counting from 0.
@@ -59,16 +59,16 @@ impl Batches {
         (self.count - self.held_out).div_ceil(self.batch_size)
     }
 
-    /// Returns the place of a step, counted from 0 over the whole run.
-    pub(crate) const fn place(&self, step: usize) -> Place {
-        Place { epoch: step / self.per_epoch(), within: step % self.per_epoch() }
+    /// Returns the position of a step, counted from 0 over the whole run.
+    pub(crate) const fn position(&self, step: usize) -> BatchPosition {
+        BatchPosition { epoch: step / self.per_epoch(), within: step % self.per_epoch() }
     }
 
     /// Returns the samples of one step.
-    pub(crate) fn rows(&mut self, place: Place) -> &[usize] {
+    pub(crate) fn rows(&mut self, position: BatchPosition) -> &[usize] {
         let (batch_size, count) = (self.batch_size, self.count);
-        let start = self.held_out + place.within * batch_size;
-        &self.order(place.epoch)[start..(start + batch_size).min(count)]
+        let start = self.held_out + position.within * batch_size;
+        &self.order(position.epoch)[start..(start + batch_size).min(count)]
     }
 
     /// Returns the samples that an epoch keeps out of its batches.
@@ -87,14 +87,14 @@ impl Batches {
     }
 }
 
-/// A batch before it goes to a device.
-pub(super) struct FormedBatch {
+/// A batch in host memory, before it goes to a device.
+pub(super) struct HostBatch {
     rows: Vec<usize>,
     inputs: Vec<f32>,
     squared_distances: Option<Vec<f32>>,
 }
 
-impl FormedBatch {
+impl HostBatch {
     fn of(data: TrainingData<'_>, rows: &[usize]) -> Self {
         let straight = |one: usize, other: usize| {
             euclidean(&data.samples.batch(&[one]), &data.samples.batch(&[other]))
@@ -111,7 +111,7 @@ impl FormedBatch {
         self.rows.len()
     }
 
-    /// Brings the batch to a device, with the random numbers of its step.
+    /// Copies the batch to a device, with the random numbers of its step.
     pub(super) fn on(self, device: &Device, noise: Option<(usize, Vec<f32>)>) -> Batch {
         let count = self.rows.len();
         let table = |values: Vec<f32>, width| {
@@ -127,19 +127,19 @@ impl FormedBatch {
     }
 }
 
-/// Forms the batches of some steps on a thread of their own, in order.
-pub(super) fn form_ahead<'scope, 'data: 'scope>(
+/// Assembles the batches of some steps on a thread of their own, in order.
+pub(super) fn prefetch<'scope, 'data: 'scope>(
     scope: &'scope Scope<'scope, '_>,
     data: TrainingData<'data>,
     mut batches: Batches,
     steps: std::ops::Range<usize>,
-) -> Receiver<FormedBatch> {
-    let (sender, receiver) = sync_channel(AHEAD);
+) -> Receiver<HostBatch> {
+    let (sender, receiver) = sync_channel(PREFETCHED);
     scope.spawn(move || {
         for step in steps {
-            let formed = FormedBatch::of(data, batches.rows(batches.place(step)));
-            if sender.send(formed).is_err() {
-                break; // the training has ended before its time
+            let batch = HostBatch::of(data, batches.rows(batches.position(step)));
+            if sender.send(batch).is_err() {
+                break; // the training has ended early
             }
         }
     });
@@ -156,13 +156,13 @@ mod tests {
         assert_eq!(batches.per_epoch(), 3);
         let mut seen = Vec::new();
         for step in 3..6 {
-            let place = batches.place(step);
-            assert_eq!(place.epoch, 1);
-            seen.extend_from_slice(batches.rows(place));
+            let position = batches.position(step);
+            assert_eq!(position.epoch, 1);
+            seen.extend_from_slice(batches.rows(position));
         }
         seen.sort_unstable();
         assert_eq!(seen, (0..10).collect::<Vec<_>>());
-        assert_eq!(batches.rows(Place { epoch: 0, within: 2 }).len(), 2);
+        assert_eq!(batches.rows(BatchPosition { epoch: 0, within: 2 }).len(), 2);
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let first = batches.held_out(0).to_vec();
         let mut seen = first.clone();
         for within in 0..2 {
-            seen.extend_from_slice(batches.rows(Place { epoch: 0, within }));
+            seen.extend_from_slice(batches.rows(BatchPosition { epoch: 0, within }));
         }
         seen.sort_unstable();
         assert_eq!(seen, (0..10).collect::<Vec<_>>());
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn every_epoch_and_every_seed_has_its_own_order() {
         let first_batch = |seed, epoch| {
-            let place = Place { epoch, within: 0 };
-            Batches::new(50, 0, 50, Seed(seed)).rows(place).to_vec()
+            let position = BatchPosition { epoch, within: 0 };
+            Batches::new(50, 0, 50, Seed(seed)).rows(position).to_vec()
         };
         assert_ne!(first_batch(1, 0), first_batch(1, 1));
         assert_ne!(first_batch(1, 0), first_batch(2, 0));
@@ -191,12 +191,12 @@ mod tests {
 
     #[test]
     fn the_order_of_an_epoch_does_not_depend_on_what_was_drawn_before() {
-        let place = Place { epoch: 5, within: 1 };
-        let fresh = Batches::new(20, 0, 6, Seed(1)).rows(place).to_vec();
+        let position = BatchPosition { epoch: 5, within: 1 };
+        let fresh = Batches::new(20, 0, 6, Seed(1)).rows(position).to_vec();
         let mut used = Batches::new(20, 0, 6, Seed(1));
         for step in 0..12 {
-            used.rows(used.place(step));
+            used.rows(used.position(step));
         }
-        assert_eq!(used.rows(place), fresh);
+        assert_eq!(used.rows(position), fresh);
     }
 }

@@ -1,8 +1,8 @@
-//! Checkpoints: everything a training needs to go on as if it had never stopped.
+//! Checkpoints: everything a training needs to resume as if it had never stopped.
 //!
 //! The folder belongs to one trajectory: one model on one data set with one seed, whatever the
-//! length. Running checkpoints are for going on after a stop or a kill, and the two newest stay;
-//! kept ones mark the ends of finished runs and other epochs that were asked for, and stay too.
+//! length. Rolling checkpoints are for resuming after a stop or a kill, and only the two newest are
+//! kept; permanent ones mark the ends of finished runs and other epochs that were asked for.
 //! A file is written beside its final name and renamed, and starts with a digest of its content, so
 //! a torn one costs time but never changes a result.
 //! Layout: one line of magic, one of digest, the length of a JSON head, the head, safetensors.
@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::History;
-use super::recorder::Spread;
-use super::stopping::Best;
+use super::early_stopping::Best;
+use super::recorder::RunningVariance;
 use crate::models::{WeightArray, Weights, WeightsError};
 
 const MAGIC: &str = "pcae checkpoint 2\n";
-const RUNNING: &str = "checkpoint";
-const KEPT: &str = "kept";
+const ROLLING: &str = "checkpoint";
+const PERMANENT: &str = "kept";
 /// A torn newest file leaves one to fall back to.
 const GENERATIONS: usize = 2;
-/// Prefixes of the arrays: weights, Adam's two running means, the best weights so far.
+/// Prefixes of the arrays: weights, Adam's two moments, the best weights so far.
 const GROUPS: [&str; 4] = ["weight/", "first/", "second/", "best/"];
 
 /// Says why a checkpoint cannot be kept.
@@ -43,7 +43,7 @@ pub enum CheckpointError {
     #[error("cannot encode the state of the training")]
     Encode(#[from] WeightsError),
     /// The head cannot be turned into bytes.
-    #[error("cannot encode the head of a checkpoint")]
+    #[error("cannot encode the header of a checkpoint")]
     Head(#[from] serde_json::Error),
 }
 
@@ -55,10 +55,11 @@ pub(super) struct Checkpoint {
     pub(super) optimizer_steps: usize,
     pub(super) weights: Weights,
     pub(super) moments: [Weights; 2],
-    pub(super) memory: Vec<f64>,
+    /// What training has changed in the model besides the weights.
+    pub(super) extra_state: Vec<f64>,
     pub(super) history: History,
     /// The codes of the running epoch.
-    pub(super) codes: Spread,
+    pub(super) codes: RunningVariance,
     /// The best weights so far, if the training may end early.
     pub(super) best: Option<Best>,
     /// Whether the training has ended early.
@@ -70,23 +71,27 @@ struct Head {
     step: usize,
     optimizer_steps: usize,
     history_columns: Vec<String>,
-    /// Epoch and place in line of the best weights.
+    /// Epoch of the best weights, and epochs since then.
     best: Option<(usize, usize)>,
     ended: bool,
 }
 
-/// How long a checkpoint stays.
+/// How long a checkpoint is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stay {
+pub(super) enum Retention {
     /// Until two newer ones are there.
-    Running,
+    Rolling,
     /// As long as the folder.
-    Kept,
+    Permanent,
 }
 
 /// Writes a checkpoint, and drops running ones that are no longer needed.
-pub(super) fn save(folder: &Path, state: &Checkpoint, stay: Stay) -> Result<(), CheckpointError> {
-    let extension = if stay == Stay::Kept { KEPT } else { RUNNING };
+pub(super) fn save(
+    folder: &Path,
+    state: &Checkpoint,
+    retention: Retention,
+) -> Result<(), CheckpointError> {
+    let extension = if retention == Retention::Permanent { PERMANENT } else { ROLLING };
     let path = folder.join(format!("{:012}.{extension}", state.step));
     let temporary = path.with_extension("partial");
     let bytes = encode(state)?;
@@ -96,9 +101,9 @@ pub(super) fn save(folder: &Path, state: &Checkpoint, stay: Stay) -> Result<(), 
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, &path)?;
-        // Running ones of later steps belong to a longer run that was stopped: they stay.
-        let passed = files(folder, state.step).into_iter().filter(|old| is(old, RUNNING));
-        let generations = if stay == Stay::Kept { 0 } else { GENERATIONS };
+        // Rolling ones of later steps belong to a longer run that was stopped: they are kept.
+        let passed = files(folder, state.step).into_iter().filter(|old| is(old, ROLLING));
+        let generations = if retention == Retention::Permanent { 0 } else { GENERATIONS };
         for old in passed.skip(generations) {
             fs::remove_file(old)?;
         }
@@ -118,7 +123,7 @@ fn files(folder: &Path, most: usize) -> Vec<PathBuf> {
     let step = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<usize>().ok();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| is(path, RUNNING) || is(path, KEPT))
+        .filter(|path| is(path, ROLLING) || is(path, PERMANENT))
         .filter(|path| step(path).is_some_and(|step| step <= most))
         .collect();
     paths.sort_unstable_by(|a, b| b.cmp(a));
@@ -160,9 +165,9 @@ fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         raw.push((name.to_owned(), Dtype::F64, vec![values.len()], bytes));
     };
-    doubles("memory", &state.memory);
+    doubles("memory", &state.extra_state);
     doubles("history", &state.history.rows.concat());
-    let Spread { count, means, squares } = &state.codes;
+    let RunningVariance { count, means, squares } = &state.codes;
     doubles("code-count", &[*count]);
     doubles("code-means", means);
     doubles("code-squares", squares);
@@ -206,7 +211,7 @@ fn decode(bytes: &[u8]) -> Option<Checkpoint> {
     let width = head.history_columns.len().max(1);
     let rows = doubles("history")?.chunks(width).map(<[f64]>::to_vec).collect();
     let history = History { columns: head.history_columns, rows };
-    let codes = Spread {
+    let codes = RunningVariance {
         count: *doubles("code-count")?.first()?,
         means: doubles("code-means")?,
         squares: doubles("code-squares")?,
@@ -222,7 +227,7 @@ fn decode(bytes: &[u8]) -> Option<Checkpoint> {
         optimizer_steps: head.optimizer_steps,
         weights,
         moments: [first, second],
-        memory: doubles("memory")?,
+        extra_state: doubles("memory")?,
         history,
         codes,
         best,
@@ -246,9 +251,9 @@ mod tests {
             optimizer_steps: 3,
             weights: array(&[1.5, -0.1]),
             moments: [array(&[f32::MIN_POSITIVE, 0.0]), array(&[2.0, 3.0])],
-            memory: vec![0.1, 1.9],
+            extra_state: vec![0.1, 1.9],
             history,
-            codes: Spread { count: 2.0, means: vec![0.1, 0.2], squares: vec![0.3, 0.7] },
+            codes: RunningVariance { count: 2.0, means: vec![0.1, 0.2], squares: vec![0.3, 0.7] },
             best: Some(Best { epoch: 4, waited: 2, loss: 0.7, weights: array(&[9.0]) }),
             ended: true,
         }
@@ -266,10 +271,10 @@ mod tests {
     #[test]
     fn a_checkpoint_is_read_back_to_the_last_bit() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), &state(7), Stay::Running).unwrap();
+        save(folder.path(), &state(7), Retention::Rolling).unwrap();
         assert_eq!(load(folder.path(), 7), Some(state(7)));
         let plain = Checkpoint { best: None, ended: false, ..state(8) };
-        save(folder.path(), &plain, Stay::Running).unwrap();
+        save(folder.path(), &plain, Retention::Rolling).unwrap();
         assert_eq!(load(folder.path(), 8), Some(plain));
     }
 
@@ -277,7 +282,7 @@ mod tests {
     fn a_torn_file_falls_back_to_the_one_before_it_then_to_nothing() {
         let folder = tempfile::tempdir().unwrap();
         for step in [10, 20] {
-            save(folder.path(), &state(step), Stay::Running).unwrap();
+            save(folder.path(), &state(step), Retention::Rolling).unwrap();
         }
         let paths = files(folder.path(), 20);
         let whole = fs::read(&paths[0]).unwrap();
@@ -297,7 +302,7 @@ mod tests {
     fn only_the_two_newest_running_ones_stay_and_nothing_partial() {
         let folder = tempfile::tempdir().unwrap();
         for step in [5, 10, 100, 1000] {
-            save(folder.path(), &state(step), Stay::Running).unwrap();
+            save(folder.path(), &state(step), Retention::Rolling).unwrap();
         }
         assert_eq!(names(folder.path()), ["000000000100.checkpoint", "000000001000.checkpoint"]);
     }
@@ -305,13 +310,13 @@ mod tests {
     #[test]
     fn kept_ones_stay_and_a_shorter_run_leaves_a_longer_one_alone() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), &state(50), Stay::Kept).unwrap();
-        save(folder.path(), &state(90), Stay::Running).unwrap();
-        save(folder.path(), &state(60), Stay::Running).unwrap();
+        save(folder.path(), &state(50), Retention::Permanent).unwrap();
+        save(folder.path(), &state(90), Retention::Rolling).unwrap();
+        save(folder.path(), &state(60), Retention::Rolling).unwrap();
         assert_eq!(load(folder.path(), 55).unwrap().step, 50);
         assert_eq!(load(folder.path(), 70).unwrap().step, 60);
         assert_eq!(load(folder.path(), 99).unwrap().step, 90);
-        save(folder.path(), &state(70), Stay::Kept).unwrap();
+        save(folder.path(), &state(70), Retention::Permanent).unwrap();
         let left = ["000000000050.kept", "000000000070.kept", "000000000090.checkpoint"];
         assert_eq!(names(folder.path()), left);
     }

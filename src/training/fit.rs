@@ -1,31 +1,31 @@
 //! The training loop: one plain function, shared by all models.
 //!
 //! Batches, noise, rates and weight updates depend on nothing but settings, data and the step's
-//! number, so a run can stop after any step and go on later, or further, to the same bytes.
+//! number, so a run that stops after any step can be resumed, or extended, to the same bytes.
 
 use std::thread;
 
 use burn::tensor::{Device, Tensor};
 
 use super::adam::Adam;
-use super::batches::{Batches, form_ahead};
+use super::batches::{BatchPosition, Batches, prefetch};
 use super::checkpoint::Checkpoint;
-use super::keeper::Keeper;
+use super::checkpoint_writer::CheckpointWriter;
+use super::early_stopping::Best;
 use super::recorder::Recorder;
-use super::stopping::Best;
-use super::trained::mean_reconstruction;
+use super::trained_model::mean_reconstruction;
 use super::{
     Checkpointing, Fit, Flow, History, OptimizerSpec, Progress, TrainError, TrainSpec,
     TrainedModel, TrainingData,
 };
 use crate::device::{DeviceName, open, open_for_training};
 use crate::models::{
-    Ae, ArdVae, Autoencoder, Clock, Hae, Irmae, ModelError, ModelSpec, Pca, PcaAe, Pcae, Start,
-    Surroundings, Vae, Weights,
+    Autoencoder, BuildContext, ClosedForm, EpochContext, ModelError, ModelSpec, ModelVisitor,
+    StepPosition, Weights,
 };
 use crate::numerics::Points;
 
-/// Trains a model, going on from a checkpoint of the same trajectory if there is one.
+/// Trains a model, resuming from a checkpoint of the same trajectory if there is one.
 pub fn fit(
     model: &ModelSpec,
     spec: &TrainSpec,
@@ -37,22 +37,10 @@ pub fn fit(
     let distance_unit = check(model, spec, data)?;
     let form = data.samples.form();
     let (training, inference) = (open_for_training(device)?, open(device)?);
-    let start = Start { form, seed: spec.seed, distance_unit, device: &training };
-    let (latent, keeper) = (model.latent(), Keeper::new(checkpointing));
-    let mut run = Run { spec, data, latent, keeper, inference, training: training.clone() };
-    let outcome = match model {
-        ModelSpec::Ae(model) => run.train(Ae::new(model, &start)?, observer)?,
-        ModelSpec::ArdVae(model) => run.train(ArdVae::new(model, &start)?, observer)?,
-        ModelSpec::Hae(model) => run.train(Hae::new(model, &start)?, observer)?,
-        ModelSpec::Irmae(model) => run.train(Irmae::new(model, &start)?, observer)?,
-        ModelSpec::Pca(model) => {
-            let weights = Weights::of(&Pca::of(model, data.samples, &run.inference)?);
-            Outcome::Finished { weights, history: History::default(), best_epoch: None }
-        }
-        ModelSpec::PcaAe(model) => run.train(PcaAe::new(model, &start)?, observer)?,
-        ModelSpec::Pcae(model) => run.train(Pcae::new(model, &start)?, observer)?,
-        ModelSpec::Vae(model) => run.train(Vae::new(model, &start)?, observer)?,
-    };
+    let context = BuildContext { form, seed: spec.seed, distance_unit, device: &training };
+    let (latent, checkpoints) = (model.latent(), CheckpointWriter::new(checkpointing));
+    let run = Run { spec, data, latent, checkpoints, inference, training: training.clone() };
+    let outcome = model.visit(&context, Fitting { run, observer })?;
     Ok(match outcome {
         Outcome::Finished { weights, history, best_epoch } => {
             let model = TrainedModel::new(model.clone(), form, weights);
@@ -93,12 +81,32 @@ enum Outcome {
     Stopped { step: usize },
 }
 
+/// A training that waits for its model.
+struct Fitting<'a, 'b> {
+    run: Run<'a>,
+    observer: &'b mut dyn FnMut(&Progress<'_>) -> Flow,
+}
+
+impl ModelVisitor for Fitting<'_, '_> {
+    type Output = Outcome;
+    type Error = TrainError;
+
+    fn trainable<M: Autoencoder + 'static>(mut self, model: M) -> Result<Outcome, TrainError> {
+        self.run.train(model, self.observer)
+    }
+
+    fn closed_form<M: ClosedForm + 'static>(self, model: M) -> Result<Outcome, TrainError> {
+        let weights = Weights::of(&model.fit(self.run.data.samples, &self.run.inference)?);
+        Ok(Outcome::Finished { weights, history: History::default(), best_epoch: None })
+    }
+}
+
 /// One training, without its model.
 struct Run<'a> {
     spec: &'a TrainSpec,
     data: TrainingData<'a>,
     latent: usize,
-    keeper: Keeper<'a>,
+    checkpoints: CheckpointWriter<'a>,
     inference: Device,
     training: Device,
 }
@@ -111,20 +119,20 @@ struct State<M> {
     best: Option<Best>,
     /// Steps taken.
     step: usize,
-    /// Whether waiting for a better epoch has not paid.
+    /// Whether early stopping has ended the training.
     ended: bool,
 }
 
 impl<M: Autoencoder> State<M> {
-    /// Takes up the newest state of the same trajectory, or begins.
-    fn begin(run: &Run<'_>, mut model: M, steps: usize) -> Result<Self, TrainError> {
+    /// Loads the newest checkpoint of the same trajectory, or starts from scratch.
+    fn load_or_start(run: &Run<'_>, mut model: M, steps: usize) -> Result<Self, TrainError> {
         let OptimizerSpec::Adam(adam) = &run.spec.optimizer;
         let mut adam = Adam::new(adam);
-        let Some(kept) = run.keeper.load(steps) else {
+        let Some(kept) = run.checkpoints.load(steps) else {
             let recorder = Recorder::new(run.latent);
             return Ok(Self { model, adam, recorder, best: None, step: 0, ended: false });
         };
-        model.restore_memory(kept.memory)?;
+        model.restore_extra_state(kept.extra_state)?;
         model = kept.weights.load_into(model).map_err(ModelError::from)?;
         adam.restore(kept.optimizer_steps, kept.moments, &run.inference);
         let recorder = Recorder::resumed(run.latent, kept.history, kept.codes);
@@ -137,7 +145,7 @@ impl<M: Autoencoder> State<M> {
             optimizer_steps: self.adam.steps(),
             weights: Weights::of(&self.model),
             moments: self.adam.moments(),
-            memory: self.model.memory(),
+            extra_state: self.model.extra_state(),
             history: self.recorder.history.clone(),
             codes: self.recorder.codes.clone(),
             best: self.best.clone(),
@@ -145,13 +153,13 @@ impl<M: Autoencoder> State<M> {
         }
     }
 
-    /// Completes the record of an epoch, and tells whether another one is worth it.
+    /// Completes the record of an epoch, and checks for early stopping.
     fn end_epoch(&mut self, run: &Run<'_>, epoch: usize, is_whole: bool) -> Option<f64> {
         let loss = run.data.validation.map(|samples| {
             let (model, kind) = (self.model.valid(), self.model.reconstruction());
             mean_reconstruction(&model, kind, samples, &run.inference)
         });
-        self.recorder.end_epoch(loss, &self.model.vitals());
+        self.recorder.end_epoch(loss, &self.model.metrics());
         if let (Some(stopping), Some(loss), true) = (run.spec.early_stopping, loss, is_whole) {
             let weights = || Weights::of(&self.model);
             let best = stopping.watch(self.best.take(), epoch, loss, weights);
@@ -177,47 +185,52 @@ impl Run<'_> {
         let per_epoch = batches.per_epoch();
         let stage_steps = self.spec.length.steps(per_epoch);
         let steps = stage_steps * model.stages();
-        let mut state = State::begin(self, model, steps)?;
+        let mut state = State::load_or_start(self, model, steps)?;
         if state.ended {
             return finish(Weights::of(&state.model), state.best, state.recorder.history);
         }
         let inference = self.inference.clone();
-        let around = |batches: &mut Batches, epoch, act: &mut dyn FnMut(&Surroundings<'_>)| {
+        let with_context = |batches: &mut Batches,
+                            epoch,
+                            act: &mut dyn FnMut(&EpochContext<'_>)| {
             let held_out = batches.held_out(epoch);
-            act(&Surroundings { samples, held_out, epoch: epoch + 1, seed, device: &inference });
+            act(&EpochContext { samples, held_out, epoch: epoch + 1, seed, device: &inference });
         };
-        around(&mut batches, 0, &mut |around| state.model.prepare(around));
+        with_context(&mut batches, 0, &mut |context| state.model.prepare(context));
 
         let resumed_from = state.step;
         thread::scope(|scope| {
-            let formed = form_ahead(scope, self.data, batches.clone(), resumed_from..steps);
-            for (index, formed) in (resumed_from..steps).zip(formed) {
-                let place = batches.place(index);
-                let (step, epoch) = (index + 1, place.epoch + 1);
+            let prefetched = prefetch(scope, self.data, batches.clone(), resumed_from..steps);
+            for (index, batch) in (resumed_from..steps).zip(prefetched) {
+                let BatchPosition { epoch: epoch_index, within } = batches.position(index);
+                let (step, epoch) = (index + 1, epoch_index + 1);
                 if index > 0 && index.is_multiple_of(stage_steps) {
                     state.model.next_stage()?;
                     state.adam.reset();
-                    around(&mut batches, place.epoch, &mut |around| state.model.prepare(around));
+                    let prepare = &mut |context: &EpochContext<'_>| state.model.prepare(context);
+                    with_context(&mut batches, epoch_index, prepare);
                 }
-                if place.within == 0 {
-                    let before = &mut |around: &Surroundings<'_>| state.model.before_epoch(around);
-                    around(&mut batches, place.epoch, before);
+                if within == 0 {
+                    let before =
+                        &mut |context: &EpochContext<'_>| state.model.before_epoch(context);
+                    with_context(&mut batches, epoch_index, before);
                 }
 
                 let mut rng = seed.stream(&format!("noise/{index}"));
-                let noise = state.model.noise(&mut rng, formed.len());
-                let lesson = state.model.learn(&formed.on(&self.training, noise));
-                let terms = finite_terms(lesson.terms, epoch, step)?;
+                let noise = state.model.noise(&mut rng, batch.len());
+                let output = state.model.losses_and_gradients(&batch.on(&self.training, noise));
+                let terms = finite_terms(output.terms, epoch, step)?;
                 let rate_factor =
                     self.spec.schedule.factor(index % stage_steps, stage_steps, per_epoch);
-                state.model = state.adam.step(state.model, lesson.slopes, rate_factor);
+                state.model = state.adam.step(state.model, output.gradients, rate_factor);
                 state.step = step;
-                let epoch_ended = place.within + 1 == per_epoch;
-                let clock = Clock { step, epoch, epoch_ended };
-                let after = &mut |around: &Surroundings<'_>| state.model.after_step(clock, around);
-                around(&mut batches, place.epoch, after);
+                let epoch_ended = within + 1 == per_epoch;
+                let position = StepPosition { step, epoch, epoch_ended };
+                let after =
+                    &mut |context: &EpochContext<'_>| state.model.after_step(position, context);
+                with_context(&mut batches, epoch_index, after);
 
-                state.recorder.add_step(epoch, &terms, &points(lesson.codes));
+                state.recorder.add_step(epoch, &terms, &points(output.codes));
                 let is_last = step == steps;
                 let ends_row = epoch_ended || is_last;
                 let validation =
@@ -236,7 +249,8 @@ impl Run<'_> {
                 });
                 let over = state.ended || is_last;
                 let stops = flow == Flow::Stop && !over;
-                self.keeper.keep(step, epoch_ended, stops, over, || state.checkpoint())?;
+                self.checkpoints
+                    .write_if_due(step, epoch_ended, stops, over, || state.checkpoint())?;
                 if stops {
                     return Ok(Outcome::Stopped { step });
                 }
@@ -278,7 +292,7 @@ fn finite_terms(
     let values = Tensor::cat(tensors, 0).into_data();
     let terms: Vec<(&'static str, f64)> =
         names.into_iter().zip(values.iter::<f32>().map(f64::from)).collect();
-    // A named term says more than the total, which is last to be blamed.
+    // A named term says more than the total, which is reported only if all terms are finite.
     match terms.iter().rev().find(|(_, value)| !value.is_finite()) {
         Some(&(term, value)) => {
             Err(TrainError::NotFinite { term: term.into(), value, epoch, step })
@@ -295,13 +309,13 @@ mod tests {
     use crate::device::test_device;
     use crate::geometry::Distances;
     use crate::training::Length;
-    use crate::training::lab::{Lab, options};
+    use crate::training::fixture::{Fixture, options};
 
     #[test]
     fn the_record_has_a_row_for_each_epoch_and_the_loss_falls() {
-        let mut lab = Lab::new();
-        lab.spec.length = Length::Epochs(NonZeroUsize::new(15).unwrap());
-        let (_, history) = lab.finished(None);
+        let mut fixture = Fixture::new();
+        fixture.spec.length = Length::Epochs(NonZeroUsize::new(15).unwrap());
+        let (_, history) = fixture.finished(None);
         let names = "epoch steps total reconstruction variance isometry j \
                      gamma_1 gamma_2 gamma_3 gamma_4 \
                      variance_1 variance_2 variance_3 variance_4";
@@ -317,63 +331,64 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_does_not_change_the_bytes() {
-        let lab = Lab::new();
+        let fixture = Fixture::new();
         let with_threads = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| lab.bytes(None))
+            pool.install(|| fixture.bytes(None))
         };
         assert_eq!(with_threads(1), with_threads(3));
     }
 
     #[test]
     fn a_diverging_run_names_the_term_and_the_step() {
-        let mut lab = Lab::new();
-        lab.spec.optimizer = options().from_str("Adam(rate: 1e30)").unwrap();
-        let message = lab.error(lab.data());
+        let mut fixture = Fixture::new();
+        fixture.spec.optimizer = options().from_str("Adam(rate: 1e30)").unwrap();
+        let message = fixture.error(fixture.data());
         assert!(message.starts_with("loss term `isometry` became "), "{message}");
         assert!(message.ends_with("in epoch 1, step 2"), "{message}");
     }
 
     #[test]
     fn data_that_do_not_suit_the_model_are_refused() {
-        let mut lab = Lab::new();
-        let none = TrainingData { distances: None, ..lab.data() };
+        let mut fixture = Fixture::new();
+        let none = TrainingData { distances: None, ..fixture.data() };
         assert_eq!(
-            lab.error(none),
+            fixture.error(none),
             "the model needs distances between the training samples, but none are given"
         );
         let fewer = Distances::from_parts(1, vec![0.0], 1.0, crate::geometry::Rescale::None);
         let fewer = fewer.unwrap();
         assert_eq!(
-            lab.error(TrainingData { distances: Some(&fewer), ..lab.data() }),
+            fixture.error(TrainingData { distances: Some(&fewer), ..fixture.data() }),
             "there are 50 training samples but distances between 1 points"
         );
-        lab.model =
+        fixture.model =
             options().from_str("ArdVae(latent: 2, network: Mlp(widths: []), beta: 1)").unwrap();
         assert_eq!(
-            lab.error(lab.data()),
+            fixture.error(fixture.data()),
             "each epoch sets 10000 samples aside, but there are only 50: lower `prior_samples`"
         );
     }
 
     #[test]
     fn a_run_without_gains_ends_early_with_the_weights_of_the_best_epoch() {
-        let mut lab = Lab::new();
-        lab.model = options().from_str("Ae(latent: 2, network: Mlp(widths: [8]))").unwrap();
-        lab.spec = options()
+        let mut fixture = Fixture::new();
+        fixture.model = options().from_str("Ae(latent: 2, network: Mlp(widths: [8]))").unwrap();
+        fixture.spec = options()
             .from_str(
                 "(length: Epochs(60), batch_size: 16, optimizer: Adam(rate: 0.3), seed: 7, \
                  early_stopping: (patience: 3))",
             )
             .unwrap();
-        let validation = lab.samples.clone();
-        let data = TrainingData { validation: Some(&validation), ..lab.data() };
+        let validation = fixture.samples.clone();
+        let data = TrainingData { validation: Some(&validation), ..fixture.data() };
         let mut epochs = 0;
         let mut observer = |progress: &Progress<'_>| {
             epochs = progress.epoch;
             Flow::Continue
         };
-        let found = fit(&lab.model, &lab.spec, data, test_device(), None, &mut observer).unwrap();
+        let found =
+            fit(&fixture.model, &fixture.spec, data, test_device(), None, &mut observer).unwrap();
         let Fit::Finished { model, history, best_epoch } = found else { panic!("not finished") };
         let best = best_epoch.unwrap();
         assert!(epochs < 60 && best + 3 == epochs, "best {best}, ended {epochs}");

@@ -26,7 +26,7 @@ pub enum HistoryError {
         column: String,
     },
     /// A line is too short or too long.
-    #[error("line {line} has {found} cells, but there are {expected} columns")]
+    #[error("expected {expected} cells on line {line}, found {found}")]
     Cells {
         /// Line of the file, counting from 1.
         line: usize,
@@ -133,7 +133,7 @@ mod tests {
     fn a_text_that_is_no_record_is_refused() {
         let message = |text: &str| History::from_csv(text).unwrap_err().to_string();
         assert_eq!(message("epoch,epoch\n"), "two columns are named `epoch`");
-        assert_eq!(message("epoch,total\n1\n"), "line 2 has 1 cells, but there are 2 columns");
+        assert_eq!(message("epoch,total\n1\n"), "expected 2 cells on line 2, found 1");
         assert_eq!(
             message("epoch,total\n1,2\n2,much\n"),
             "column `total` has `much` on line 3, expected a number"

@@ -6,22 +6,23 @@
 mod adam;
 mod batches;
 mod checkpoint;
+mod checkpoint_writer;
+mod early_stopping;
 mod fit;
-mod history;
-mod keeper;
 #[cfg(test)]
-mod lab;
-mod opened;
+mod fixture;
+mod history;
+mod loaded_model;
 mod progress;
 mod recorder;
 #[cfg(test)]
-mod resume;
+mod resume_tests;
 mod schedule;
-mod stopping;
-mod trained;
+mod trained_model;
 
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -30,13 +31,13 @@ pub use self::adam::AdamSpec;
 pub(crate) use self::batches::Batches;
 pub use self::batches::TrainingData;
 pub use self::checkpoint::CheckpointError;
+pub use self::early_stopping::EarlyStopping;
 pub use self::fit::fit;
 pub use self::history::{History, HistoryError};
-pub use self::opened::{Codes, DecoderOutput, OpenedModel};
+pub use self::loaded_model::{Codes, DecoderOutput, LoadedModel};
 pub use self::progress::{Checkpointing, Fit, Flow, Progress};
 pub use self::schedule::Schedule;
-pub use self::stopping::EarlyStopping;
-pub use self::trained::{ModelFiles, TrainedModel};
+pub use self::trained_model::{ModelFiles, TrainedModel};
 use crate::data::{DataError, SampleForm};
 use crate::device::DeviceError;
 use crate::models::ModelError;
@@ -45,10 +46,10 @@ use crate::numerics::Seed;
 /// Says why training failed.
 #[derive(Debug, Error)]
 pub enum TrainError {
-    /// There is nothing to learn from.
+    /// There are no training samples.
     #[error("there are no training samples")]
     NoSamples,
-    /// There is nothing to be tried on.
+    /// Early stopping without validation samples.
     #[error("early stopping needs validation samples, but there are none")]
     NoValidation,
     /// The model sets more samples aside than there are.
@@ -92,9 +93,7 @@ pub enum TrainError {
         name: String,
     },
     /// The distances belong to other samples.
-    #[error(
-        "the distances are between other samples than `data`: compute them from the same stage"
-    )]
+    #[error("the distances belong to other samples than `data`: compute them from the same stage")]
     OtherSamples,
     /// The model cannot be built or loaded.
     #[error("cannot build the model")]
@@ -103,19 +102,19 @@ pub enum TrainError {
     #[error("cannot use the device")]
     Device(#[from] DeviceError),
     /// A checkpoint cannot be written.
-    #[error("cannot keep a checkpoint")]
+    #[error("cannot write a checkpoint")]
     Checkpoint(#[from] CheckpointError),
-    /// The description of a stored model is not readable.
-    #[error("the description of the model is not readable")]
+    /// The description of a stored model cannot be read.
+    #[error("cannot read the description of the model")]
     Description(#[from] serde_json::Error),
-    /// Codes that do not stand for images.
-    #[error("the codes stand for {form}, but images are asked for")]
+    /// Images are asked of a model of something else.
+    #[error("expected a model of images, but this one decodes to {form}")]
     NoImages {
         /// What the training samples look like.
         form: SampleForm,
     },
     /// Decoded pixels do not make images.
-    #[error("cannot make images of what the model decodes")]
+    #[error("cannot convert the decoded values to images")]
     Images(#[from] DataError),
     /// Samples of another form than the model's.
     #[error("the model was trained on {expected}, found {found}")]
@@ -136,12 +135,12 @@ pub struct TrainSpec {
     /// Samples in each step; the last batch of an epoch may be smaller, so 3000 samples in
     /// batches of 256 make 12 steps an epoch.
     pub batch_size: NonZeroUsize,
-    /// How weights follow gradients.
+    /// The optimizer.
     pub optimizer: OptimizerSpec,
     /// How the learning rate changes.
     #[serde(default)]
     pub schedule: Schedule,
-    /// When to end before the time is over.
+    /// When to stop early.
     #[serde(default)]
     pub early_stopping: Option<EarlyStopping>,
     /// Source of the initial weights and of the order of the samples.
@@ -149,7 +148,7 @@ pub struct TrainSpec {
 }
 
 /// How long to train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Length {
     /// This many passes over the training samples.
     Epochs(NonZeroUsize),
@@ -167,11 +166,11 @@ impl Length {
     }
 }
 
-/// How weights follow gradients.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The optimizer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum OptimizerSpec {
-    /// Adam, for instance `Adam(rate: 3e-3)`.
+    /// Adam, with weight decay added to the gradient.
     Adam(AdamSpec),
 }
 

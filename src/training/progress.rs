@@ -1,4 +1,4 @@
-//! What a training tells its observer, what it is told, and how it ends.
+//! What a training reports to its observer, what the observer answers, and how it ends.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ pub struct Checkpointing {
     /// Folder for the checkpoints of one trajectory: trainings that differ in nothing but length.
     pub folder: PathBuf,
     /// Share of the time that writing checkpoints may take; one is written at the end of an epoch
-    /// once the last one has paid off.
+    /// once that share is kept.
     pub overhead: f64,
-    /// Steps after which the state is kept for good, so that a shorter run can be had later.
+    /// Steps after which a permanent checkpoint is written, so that a shorter run is available later.
     pub keep_every: Option<NonZeroUsize>,
 }
 
@@ -30,7 +30,7 @@ pub struct Progress<'a> {
     pub step: usize,
     /// Steps of the whole run.
     pub steps: usize,
-    /// The step from which this run went on; 0 if it began.
+    /// The step from which this run resumed; 0 if it started from scratch.
     pub resumed_from: usize,
     /// The total and the named terms of this step.
     pub terms: &'a [(&'static str, f64)],
@@ -54,7 +54,7 @@ pub enum Flow {
 /// How a training ended.
 #[derive(Clone, Debug)]
 pub enum Fit {
-    /// All steps were taken, or waiting for a better epoch did not pay any more.
+    /// All steps were taken, or early stopping ended the training.
     Finished {
         /// The model with its final weights.
         model: TrainedModel,

@@ -17,16 +17,16 @@ const LEADING: usize = 2;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recorder {
     pub(super) history: History,
-    pub(super) codes: Spread,
+    pub(super) codes: RunningVariance,
     latent: usize,
 }
 
 impl Recorder {
     pub(super) fn new(latent: usize) -> Self {
-        Self::resumed(latent, History::default(), Spread::default())
+        Self::resumed(latent, History::default(), RunningVariance::default())
     }
 
-    pub(super) const fn resumed(latent: usize, history: History, codes: Spread) -> Self {
+    pub(super) const fn resumed(latent: usize, history: History, codes: RunningVariance) -> Self {
         Self { history, codes, latent }
     }
 
@@ -42,7 +42,7 @@ impl Recorder {
             row[..LEADING + losses.len()].fill(0.0);
             row[0] = epoch as f64;
             self.history.rows.push(row);
-            self.codes = Spread::default();
+            self.codes = RunningVariance::default();
         }
         if let Some(row) = self.history.rows.last_mut() {
             row[1] += 1.0;
@@ -55,10 +55,10 @@ impl Recorder {
     }
 
     /// Completes the row of an epoch that is over, or of the last one.
-    pub(super) fn end_epoch(&mut self, validation: Option<f64>, vitals: &[(String, f64)]) {
+    pub(super) fn end_epoch(&mut self, validation: Option<f64>, metrics: &[(String, f64)]) {
         let mut ends: Vec<(String, f64)> = Vec::new();
         ends.extend(validation.map(|loss| ("validation".to_owned(), loss)));
-        ends.extend(vitals.iter().cloned());
+        ends.extend(metrics.iter().cloned());
         let variances = self.codes.variances();
         ends.extend((0..self.latent).map(|place| {
             let variance = variances.get(place).copied().unwrap_or(f64::NAN);
@@ -99,15 +99,15 @@ impl Recorder {
     }
 }
 
-/// Running mean and sum of squared deviations of each coordinate.
+/// Running mean and sum of squared deviations of each coordinate (Welford's algorithm).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Spread {
+pub(super) struct RunningVariance {
     pub(super) count: f64,
     pub(super) means: Vec<f64>,
     pub(super) squares: Vec<f64>,
 }
 
-impl Spread {
+impl RunningVariance {
     /// Adds codes; those of another width before them are forgotten.
     fn add(&mut self, codes: &Points) {
         let width = codes.width();

@@ -1,15 +1,16 @@
 //! How the learning rate changes over a run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::models::Interval;
 use crate::numerics::units::Fraction;
 
 /// How the learning rate changes over the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Schedule {
-    /// It does not.
+    /// A constant rate.
     #[default]
     Constant,
     /// Half a cosine from the full rate down to zero.
@@ -19,9 +20,9 @@ pub enum Schedule {
         /// Share of the steps at full rate.
         flat: Fraction,
     },
-    /// Multiplied by a factor again and again.
+    /// Multiplied by a factor at regular intervals.
     Step {
-        /// Time between two changes.
+        /// Interval between two changes.
         every: Interval,
         /// The factor.
         factor: Fraction,

@@ -7,7 +7,7 @@ program says that there was nothing to do.
 
     python3 tests/bench/idle.py --program PATH --data DIR [--other PATH ..] [--starts 60]
 
-`DIR` is a data folder as README describes it. `--other` names further programs to be started by
+`DIR` is a data folder as reports/README.md describes it. `--other` names further programs to be started by
 turns on the same cache, such as an earlier build. Prints median, quartile and least time of each in
 milliseconds.
 """

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pcae::engine::host;
+use pcae::engine::system::host;
 use tempfile::TempDir;
 
 use crate::item::{Item, Measured};

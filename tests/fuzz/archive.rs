@@ -3,8 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use readers::data::folder::ImageFolder;
-use readers::data::pictures::ColorMode;
+use readers::data::DataSet;
+use readers::data::formats::pictures::ColorMode;
+use readers::data::sets::image_folder::ImageFolder;
 use readers::{laid_out, read_all};
 
 fuzz_target!(|bytes: &[u8]| {

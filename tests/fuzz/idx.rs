@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use readers::data::mnist::Mnist;
+use readers::data::DataSet;
+use readers::data::sets::mnist::Mnist;
 use readers::numerics::Seed;
 use readers::{laid_out, read_all};
 
@@ -19,5 +20,5 @@ fuzz_target!(|bytes: &[u8]| {
         ("t10k-images-idx3-ubyte", images),
         ("t10k-labels-idx1-ubyte", labels),
     ]);
-    read_all(Mnist { seed: Seed(0) }.open_as(&files, ["class"; 10]));
+    read_all(Mnist { seed: Seed(0) }.open(&files));
 });

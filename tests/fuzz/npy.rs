@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use readers::data::arrays::{ArrayContent, ArrayFile, Layout, PixelRange};
+use readers::data::DataSet;
+use readers::data::sets::array::{ArrayContent, ArrayFile, Layout, PixelRange};
 use readers::{laid_out, read_all};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,10 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-#[path = "../../src/numerics/mod.rs"]
-pub mod numerics;
-
 pub mod data;
+pub mod numerics;
 
 use data::{DataError, Files, Samples};
 

@@ -1,4 +1,4 @@
-"""Reference numbers for src/classification: networks in PyTorch, neighbors in scikit-learn.
+"""Reference numbers for src/evaluation/probe: networks in PyTorch, neighbors in scikit-learn.
 
 For each network: weights, a batch with its classes, scores, features, the cross-entropy, its
 gradients, and the weights after one and after three steps of Adam with weight decay. Computed in
@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch.nn import functional
 
 BATCH, CLASSES, RATE, DECAY = 6, 3, 0.01, 0.1
-# How far from zero arguments of ReLU stay, so that rounding turns no slope.
+# How far from zero arguments of ReLU stay, so that rounding changes no derivative.
 MARGIN = 1e-4
 
 
@@ -80,8 +80,8 @@ def check_gradients(body, weights, inputs, labels):
                     flat[place] += sign * step
                     sides.append(cross_entropy(body, weights, inputs, labels).item())
                     flat[place] -= sign * step
-                slope = (sides[0] - sides[1]) / (2 * step)
-                assert abs(slope - weight.grad.view(-1)[place].item()) < 1e-6, name
+                quotient = (sides[0] - sides[1]) / (2 * step)
+                assert abs(quotient - weight.grad.view(-1)[place].item()) < 1e-6, name
 
 
 def arrays(tensors):

@@ -1,4 +1,4 @@
-"""Reference numbers for src/metrics: Frechet distances and kernel distances of packages.
+"""Reference numbers for src/evaluation/fid: Frechet distances and kernel distances of packages.
 
 `exact` is computed with 60 digits (mpmath): the sum of the roots of the eigenvalues of the product of
 both covariances. Packages work on 64-bit covariances: where the rank is deficient, roots of rounded
@@ -25,7 +25,7 @@ KID = {"kid_kernel": "poly", "kid_kernel_poly_degree": 3, "kid_kernel_poly_gamma
 
 
 def points(seed, rows, width, rank, shift):
-    """The points of src/metrics/mod.rs: whole numbers over 256."""
+    """The points of src/evaluation/fid/mod.rs: whole numbers over 256."""
     state, values = seed, []
     for _ in range(rows):
         row = []

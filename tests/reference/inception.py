@@ -1,4 +1,4 @@
-"""Reference numbers for src/features: resized channels and features of the FID Inception network.
+"""Reference numbers for src/evaluation/fid/inception: resized channels and features of the FID Inception network.
 
 The network is pytorch-fid's with weights that a formula makes of each array's name (the test makes the
 same ones, so that 95 MB need not be stored); torch-fidelity's network gets the same weights. Run from

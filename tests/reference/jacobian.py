@@ -16,7 +16,7 @@ import torch
 from torch_models import kinks, parse
 
 IMAGES, THRESHOLD = 2, 0.9
-# How far from zero arguments of ReLU stay, so that rounding turns no slope.
+# How far from zero arguments of ReLU stay, so that rounding changes no derivative.
 MARGIN = 1e-4
 # One for each model, and one for each way in which a decoder can be built.
 NAMES = ["pcae", "pcae-vectors", "ae-mlp", "ae-linear", "ae-norm", "ae-keeps-size",
@@ -45,12 +45,12 @@ def jacobian(case):
         decode(code)
         if min(kinks, default=1.0) < MARGIN:
             continue
-        slopes = torch.autograd.functional.jacobian(decode, code)
+        derivatives = torch.autograd.functional.jacobian(decode, code)
         for axis, step in enumerate(1e-6 * torch.eye(len(code), dtype=float)):
             difference = (decode(code + step) - decode(code - step)) / 2e-6
-            assert (difference - slopes[:, axis]).abs().max() < 1e-6 * slopes.abs().max()
+            assert (difference - derivatives[:, axis]).abs().max() < 1e-6 * derivatives.abs().max()
         samples.append(sample)
-        found.append(slopes)
+        found.append(derivatives)
         if len(samples) == IMAGES:
             break
     assert len(samples) == IMAGES, case["name"]
@@ -64,25 +64,25 @@ def count(scores):
 
 
 def record(case, random):
-    codes, slopes = jacobian(case)
+    codes, derivatives = jacobian(case)
     # What the file holds is what the scores are computed from.
-    slopes = np.float32(slopes.numpy())
-    latent = slopes.shape[2]
+    derivatives = np.float32(derivatives.numpy())
+    latent = derivatives.shape[2]
     variances = np.round(random.uniform(0.1, 3.0, latent), 3)
-    exact = slopes.astype(np.float64)
+    exact = derivatives.astype(np.float64)
     scores = {
         "code": np.square(np.abs(exact).mean(axis=0)).sum(axis=0) * variances,
         "paper": np.mean(np.linalg.norm(exact, axis=1) ** 2, axis=0) * variances,
     }
     assert (scores["code"] <= scores["paper"] * (1 + 1e-12)).all()
-    print(f"{case['name']}: largest slope {np.abs(slopes).max():.3f}, "
+    print(f"{case['name']}: largest derivative {np.abs(derivatives).max():.3f}, "
           f"counts {[count(s) for s in scores.values()]} of {latent}", file=sys.stderr)
     return {
         "name": case["name"],
         "images": IMAGES,
         "latent": latent,
         "codes": [float(str(value)) for value in np.float32(codes.numpy()).flatten()],
-        "jacobian": [float(str(value)) for value in slopes.flatten()],
+        "jacobian": [float(str(value)) for value in derivatives.flatten()],
         "variances": variances.tolist(),
         "threshold": THRESHOLD,
         **{f"scores_{form}": [float(f"{score:.12g}") for score in found]

@@ -1,4 +1,4 @@
-"""Reference points for src/data/manifolds: scikit-dimension's own points for recorded random draws.
+"""Reference points for src/data/sets/manifold: scikit-dimension's own points for recorded random draws.
 
 Run from the repository root with scikit-dimension 0.5.0 and pandas:
     python tests/reference/manifolds.py > tests/reference/manifolds.json

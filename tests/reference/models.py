@@ -20,7 +20,7 @@ import torch
 from torch_models import SIDE, Vae, kinks, parse
 
 BATCH, WIDTH, RATE, STEPS = 6, 5, 0.01, 3
-# How far from zero arguments of ReLU and of absolute values stay, so that rounding turns no slope.
+# How far from zero arguments of ReLU and of absolute values stay, so that rounding changes no derivative.
 MARGIN = 1e-4
 # The share of weights that have a gradient: with less, too much of a network is switched off.
 ALIVE = 0.9
@@ -151,7 +151,7 @@ def results(model, weights, batch, stepped, dtype=torch.float64):
     return found
 
 
-def check_slopes(name, model, weights, batch, found):
+def check_gradients(name, model, weights, batch, found):
     """Compares gradients with central differences of the total along random directions."""
     random = torch.Generator().manual_seed(1)
     for _ in range(5):
@@ -162,9 +162,9 @@ def check_slopes(name, model, weights, batch, found):
             moved = {key: value + sign * step.get(key, 0) for key, value in weights.items()}
             with torch.no_grad():
                 total[sign] = model.run(copies(moved), batch)[2]["total"].item()
-        slope = sum((step[key] * grad).sum().item() for key, grad in found["gradients"].items())
+        predicted = sum((step[key] * grad).sum().item() for key, grad in found["gradients"].items())
         difference = (total[1] - total[-1]) / 2
-        assert abs(difference - slope) < 1e-4 * abs(slope) + 1e-10, (name, difference, slope)
+        assert abs(difference - predicted) < 1e-4 * abs(predicted) + 1e-10, (name, difference, predicted)
 
 
 def arrays(found):
@@ -202,7 +202,7 @@ def make(name):
         error = single_error(model, weights, batch, stepped, found)
         if min(kinks, default=1.0) > MARGIN and alive > ALIVE and error < SINGLE:
             break
-    check_slopes(name, model, weights, batch, found)
+    check_gradients(name, model, weights, batch, found)
     losses = {term: round(value.item(), 4) for term, value in found["losses"].items()}
     print(f"{name}: seed {seed}, {alive:.0%} alive, single precision {error:.0e}, {losses}",
           file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Small files that `torch.save` wrote, for src/features/pytorch, into tests/reference/pytorch.
+"""Small files that `torch.save` wrote, for src/evaluation/fid/inception/pytorch, into tests/reference/pytorch.
 
 Run from the repository root with PyTorch 2.9:
     python tests/reference/pytorch.py

@@ -1,4 +1,4 @@
-"""Reference numbers for src/quality, by NumPy, SciPy and scikit-learn.
+"""Reference numbers for src/evaluation/latent, by NumPy, SciPy and scikit-learn.
 
 Codes with two factors (one curved, one with equal values) and what correlations, linear fits and
 neighbors say of them; pairs of distances and how they fit; decodings on paths and the variance of

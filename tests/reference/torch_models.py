@@ -11,7 +11,7 @@ from torch.distributions import Normal, kl_divergence
 from torch.nn import functional as F
 
 SIDE = 8
-# Smallest arguments so far of ReLU and of absolute values: near zero, rounding can turn a slope.
+# Smallest arguments so far of ReLU and of absolute values: near zero, rounding can change a derivative.
 kinks = []
 
 

@@ -1,4 +1,4 @@
-//! Other names of files in the cache: what the outside world calls a file, such as its SHA-256.
+//! Other names of files in the cache, such as their SHA-256.
 //!
 //! An alias is a small file that holds the digest of an object. It keeps nothing alive: when the
 //! object has been collected the alias leads nowhere and is collected too.
@@ -8,8 +8,9 @@ use std::io;
 use std::path::PathBuf;
 
 use super::objects::Objects;
-use crate::engine::artifact::plain_path;
 use crate::engine::digest::ContentDigest;
+use crate::engine::stage::artifact::plain_path;
+use crate::engine::stage::context::FileAliases;
 
 /// Names of objects other than their digests.
 #[derive(Clone, Debug)]
@@ -23,12 +24,6 @@ impl Aliases {
         Self { folder, objects }
     }
 
-    /// Returns the file behind a name, if the cache still has it, undamaged.
-    pub fn find(&self, name: &str) -> Option<PathBuf> {
-        let (path, digest) = self.look_up(name)?;
-        (ContentDigest::of_file(&path).ok()? == digest).then_some(path)
-    }
-
     /// Returns whether there is a file behind a name, without reading it.
     pub fn leads_somewhere(&self, name: &str) -> bool {
         self.look_up(name).is_some_and(|(path, _)| path.is_file())
@@ -40,15 +35,6 @@ impl Aliases {
         Some((self.objects.path(&digest), digest))
     }
 
-    /// Gives the file with this digest a name.
-    pub fn add(&self, name: &str, digest: &ContentDigest) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        let path = self.folder.join(plain_path(name).map_err(io::Error::other)?);
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-        fs::write(&temporary, digest.to_string())?;
-        fs::rename(temporary, path)
-    }
-
     /// Returns the aliases that lead nowhere.
     pub(super) fn dangling(&self) -> Vec<PathBuf> {
         let items = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -57,5 +43,20 @@ impl Aliases {
             .filter(|item| item.file_name().to_str().is_none_or(leads_nowhere))
             .map(|item| item.path())
             .collect()
+    }
+}
+
+impl FileAliases for Aliases {
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        let (path, digest) = self.look_up(name)?;
+        (ContentDigest::of_file(&path).ok()? == digest).then_some(path)
+    }
+
+    fn add(&self, name: &str, digest: &ContentDigest) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let path = self.folder.join(plain_path(name).map_err(io::Error::other)?);
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        fs::write(&temporary, digest.to_string())?;
+        fs::rename(temporary, path)
     }
 }

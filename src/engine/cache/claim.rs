@@ -13,7 +13,7 @@ use super::lock::{Lock, Patience, Wait};
 use super::trajectory::{Held, remove};
 use super::{Cache, CacheError, Lookup, StoredResult};
 use crate::engine::digest::{StageKey, TrajectoryKey};
-use crate::engine::failpoint;
+use crate::engine::system::failpoint;
 
 /// What came of asking for a key.
 #[derive(Debug)]

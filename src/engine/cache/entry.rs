@@ -1,48 +1,14 @@
 //! The manifest of a cached result.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::artifact::StoredArtifact;
 use crate::engine::digest::{ContentDigest, StageKey, TrajectoryKey};
 use crate::engine::key::KeyRecord;
-
-/// How a result came to be. A record for people; nothing is decided by it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// The pipeline that asked for it first.
-    pub pipeline: String,
-    /// The stage's name in that pipeline.
-    pub stage: String,
-    /// Wall time in seconds.
-    pub seconds: f64,
-    /// When it ended, in seconds since 1970.
-    pub finished: u64,
-    /// The machine.
-    pub host: String,
-    /// What the machine calls its processor; empty if it doesn't tell.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub processor: String,
-    /// Processor cores that the process might use; 0 if that is not known.
-    #[serde(default)]
-    pub cores: usize,
-    /// The compute device.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub device: String,
-    /// Threads it was allowed.
-    pub threads: usize,
-    /// Its largest resident memory in bytes, where the system tells.
-    pub peak_memory: Option<u64>,
-    /// Numbers that the stage measured of this run, such as the seconds of each epoch.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub measured: BTreeMap<String, Vec<f64>>,
-    /// The stage's work as it was counted beforehand, see [`crate::engine::cost::Work`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<f64>,
-}
+use crate::engine::stage::artifact::StoredArtifact;
+use crate::engine::stage::run_record::RunRecord;
 
 /// A cached result: what was asked, what came out, how it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,7 +51,7 @@ impl From<Entry> for StoredResult {
 
 /// A result of which only what other stages need has been read.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ResultSummary {
     pub(super) key: StageKey,
     pub(super) content: ContentDigest,
     /// A [`StoredArtifact`] as JSON.
@@ -93,7 +59,7 @@ pub struct Found {
     pub(super) is_indexed: bool,
 }
 
-impl Found {
+impl ResultSummary {
     /// Outlines an entry; `None` if it can't be written down.
     pub(super) fn of(entry: &Entry) -> Option<Self> {
         Some(Self {

@@ -11,13 +11,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use super::schema;
 use super::stat::FileStamp;
-use super::tables;
-use super::{CacheError, Entry, Found};
-use crate::engine::clock;
+use super::{CacheError, Entry, ResultSummary};
 use crate::engine::digest::{ContentDigest, StageKey};
-use crate::engine::events::Outcome;
-use crate::engine::failpoint;
+use crate::engine::stage::lifecycle::Outcome;
+use crate::engine::system::clock;
+use crate::engine::system::failpoint;
 
 pub(super) const FILE: &str = "index.sqlite";
 
@@ -63,7 +63,7 @@ type Point = dyn Fn(&str) -> io::Result<()>;
 
 /// While it lives, the index is seen as it was.
 #[derive(Debug)]
-pub struct Reading<'a> {
+pub struct ReadTransaction<'a> {
     _transaction: Transaction<'a>,
 }
 
@@ -79,7 +79,7 @@ impl Index {
         // Otherwise a statement is parsed anew whenever another value is bound in it.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let network = is_network(root);
-        tables::ensure(&connection, root, network)?;
+        schema::ensure(&connection, root, network)?;
         let synchronous = if network { "FULL" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;
         if network {
@@ -108,7 +108,7 @@ impl Index {
     }
 
     /// Returns what other stages need to know about a result.
-    pub(super) fn outline(&self, key: &StageKey) -> rusqlite::Result<Option<Found>> {
+    pub(super) fn outline(&self, key: &StageKey) -> rusqlite::Result<Option<ResultSummary>> {
         let mut statement = self
             .connection
             .prepare_cached("SELECT content, artifact FROM outline WHERE key = ?1")?;
@@ -119,7 +119,7 @@ impl Index {
         let found = statement.query_row([&*key.hex()], read).optional()?.flatten();
         found
             .map(|(content, artifact)| {
-                Ok(Found { key: *key, content, artifact: artifact?, is_indexed: true })
+                Ok(ResultSummary { key: *key, content, artifact: artifact?, is_indexed: true })
             })
             .transpose()
     }
@@ -131,9 +131,11 @@ impl Index {
     }
 
     /// Takes the lock for reading once for all reading until the result is dropped.
-    pub(super) fn reading(&self) -> rusqlite::Result<Reading<'_>> {
+    pub(super) fn read_transaction(&self) -> rusqlite::Result<ReadTransaction<'_>> {
         let deferred = TransactionBehavior::Deferred;
-        Ok(Reading { _transaction: Transaction::new_unchecked(&self.connection, deferred)? })
+        Ok(ReadTransaction {
+            _transaction: Transaction::new_unchecked(&self.connection, deferred)?,
+        })
     }
 
     /// Adds a result that was computed just now.
@@ -176,7 +178,7 @@ impl Index {
                 serde_json::to_string(entry).unwrap_or_default(),
             ],
         )?;
-        if let Some(outline) = Found::of(entry) {
+        if let Some(outline) = ResultSummary::of(entry) {
             transaction.execute(
                 "INSERT INTO outline VALUES (?1, ?2, ?3)",
                 [entry.key.to_string(), outline.content.to_string(), outline.artifact],

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Found, StoredResult};
-use super::index::Reading;
+use super::entry::{Entry, ResultSummary, StoredResult};
+use super::index::ReadTransaction;
 use super::objects::{Check, Objects};
 use super::stat::FileStamp;
 use super::{Cache, CacheError};
-use crate::engine::clock;
 use crate::engine::digest::{ContentDigest, StageKey};
-use crate::engine::parallel;
+use crate::engine::system::clock;
+use crate::engine::system::parallel;
 
 /// What a lookup found.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub enum Lookup {
 
 /// A result whose files are there and as large as they should be.
 #[derive(Debug)]
-pub struct Seen {
+pub struct LocatedResult {
     /// The result.
     pub result: StoredResult,
     stamps: Vec<FileStamp>,
@@ -32,15 +32,15 @@ pub struct Seen {
 
 /// Looks for the files of results, on any thread.
 #[derive(Clone, Debug)]
-pub struct Finder {
+pub struct FileLocator {
     objects: Objects,
     /// Some files belong to hundreds of results.
     known: BTreeMap<ContentDigest, FileStamp>,
 }
 
-impl Finder {
+impl FileLocator {
     /// Looks for the files of a result without reading them; the error says what is wrong.
-    pub fn see(&mut self, found: &Found) -> Result<Seen, String> {
+    pub fn locate(&mut self, found: &ResultSummary) -> Result<LocatedResult, String> {
         let result = found.result().ok_or("its manifest can't be read")?;
         let mut stamps = Vec::with_capacity(result.artifact.files.len());
         for file in &result.artifact.files {
@@ -52,7 +52,7 @@ impl Finder {
             self.known.insert(file.digest, stamp);
             stamps.push(stamp);
         }
-        Ok(Seen { result, stamps })
+        Ok(LocatedResult { result, stamps })
     }
 }
 
@@ -69,7 +69,7 @@ impl Cache {
     }
 
     /// Looks a key up; its files may be damaged.
-    pub fn find(&self, key: &StageKey) -> Result<Option<Found>, CacheError> {
+    pub fn find(&self, key: &StageKey) -> Result<Option<ResultSummary>, CacheError> {
         if let Some(found) = self.index.outline(key)? {
             return Ok(Some(found));
         }
@@ -78,7 +78,7 @@ impl Cache {
             return Ok(None);
         };
         self.index.adopt(&entry)?;
-        Ok(Found::of(&entry).map(|found| Found { is_indexed: false, ..found }))
+        Ok(ResultSummary::of(&entry).map(|found| ResultSummary { is_indexed: false, ..found }))
     }
 
     /// Returns all that is known about a result that has been found.
@@ -93,25 +93,28 @@ impl Cache {
     }
 
     /// Sees the index as it is now until the result is dropped, which makes many lookups faster.
-    pub fn reading(&self) -> Result<Reading<'_>, CacheError> {
-        Ok(self.index.reading()?)
+    pub fn read_transaction(&self) -> Result<ReadTransaction<'_>, CacheError> {
+        Ok(self.index.read_transaction()?)
     }
 
     /// Returns what looks for the files of results.
-    pub fn finder(&self) -> Finder {
-        Finder { objects: self.objects.clone(), known: BTreeMap::new() }
+    pub fn locator(&self) -> FileLocator {
+        FileLocator { objects: self.objects.clone(), known: BTreeMap::new() }
     }
 
     /// Reads the files of results and returns what is wrong with which. If exactly these files have
     /// been found right before, it is not done again.
-    pub fn check_all(&self, seen: &[&Seen]) -> Result<Vec<(StageKey, String)>, CacheError> {
+    pub fn check_all(
+        &self,
+        seen: &[&LocatedResult],
+    ) -> Result<Vec<(StageKey, String)>, CacheError> {
         let state = state(seen);
         if self.check == Check::Small && self.index.is_sound(&state)? {
             return Ok(Vec::new());
         }
         let now = clock::now();
         let (objects, check) = (&self.objects, self.check);
-        let check = |seen: &&Seen| {
+        let check = |seen: &&LocatedResult| {
             let damage = objects.check(&seen.result.artifact, check).err();
             damage.map(|damage| (seen.result.key, damage))
         };
@@ -126,7 +129,7 @@ impl Cache {
 }
 
 /// Returns a digest of which files these are, by what the system says about them.
-pub(super) fn state(seen: &[&Seen]) -> String {
+pub(super) fn state(seen: &[&LocatedResult]) -> String {
     let mut all = Vec::new();
     for seen in seen {
         for (file, stamp) in seen.result.artifact.files.iter().zip(&seen.stamps) {

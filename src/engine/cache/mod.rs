@@ -15,18 +15,19 @@
 //! complete: files are in place and synced before the manifest, the manifest before the index.
 
 mod alias;
-#[cfg(test)]
-mod behavior;
 mod claim;
-mod collect;
 mod entry;
+mod file_digest;
+mod gc;
 mod index;
 mod lock;
 mod lookup;
 mod objects;
 mod publish;
+mod schema;
 mod stat;
-mod tables;
+#[cfg(test)]
+mod tests;
 mod trajectory;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,17 +41,17 @@ use rusqlite::ErrorCode;
 
 pub use alias::Aliases;
 pub use claim::{Claim, Claimed, Reuse};
-pub use collect::{Candidate, Collection, Reached};
-pub use entry::{Entry, Found, RunRecord, StoredResult};
-pub use index::{History, PastRun, Reading, is_network};
+pub use entry::{Entry, ResultSummary, StoredResult};
+pub use gc::{Candidate, Collection, GcRoots};
+pub use index::{History, PastRun, ReadTransaction, is_network};
 pub use lock::Patience;
-pub use lookup::{Finder, Lookup, Seen};
+pub use lookup::{FileLocator, LocatedResult, Lookup};
 pub use objects::Check;
 pub use trajectory::Trajectory;
 
-use super::artifact::{ArtifactReader, StoredArtifact};
-use super::digest::{ContentDigest, StageKey};
-use super::key::KeyRecord;
+use crate::engine::digest::{ContentDigest, StageKey};
+use crate::engine::key::KeyRecord;
+use crate::engine::stage::artifact::{ArtifactReader, StoredArtifact};
 use index::Index;
 use objects::Objects;
 
@@ -104,7 +105,7 @@ pub enum CacheError {
     #[error("the environment variable `{0}` is not valid text")]
     Variable(String),
     /// The manifest of a result that the index knows.
-    #[error("what is known about the result {} can't be read: `pcae-run cache rebuild` forgets it", .0.short())]
+    #[error("the manifest of result {} can't be read: `pcae-run cache rebuild` drops it", .0.short())]
     Manifest(StageKey),
     /// A stage left no files.
     #[error("the stage ended without writing anything")]
@@ -114,8 +115,7 @@ pub enum CacheError {
     InUse,
 }
 
-const NO_SPACE: &str =
-    "no space left on the disk; free some and run again, finished stages are kept";
+const NO_SPACE: &str = "No space left on device; free some and run again: finished stages are kept";
 
 fn said(cause: &io::Error) -> String {
     match cause.kind() {
@@ -131,7 +131,7 @@ fn index_said(error: &rusqlite::Error) -> String {
             format!("the cache can't be written: {error}; name another with `--cache DIR`")
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "the cache index is damaged: `pcae-run cache rebuild` makes it anew".to_owned()
+            "the cache index is damaged: `pcae-run cache rebuild` rebuilds it".to_owned()
         }
         _ => format!("the cache index failed: {error}"),
     }
@@ -271,7 +271,7 @@ impl Cache {
     /// Returns the digest of an outside file, from memory if it is surely unchanged.
     pub fn digest_of_file(&self, path: &Path) -> Result<ContentDigest, CacheError> {
         // Stages know it by its whole path, pipelines often do not.
-        stat::digest(&self.index, &std::path::absolute(path).map_err(CacheError::at(path))?)
+        file_digest::digest(&self.index, &std::path::absolute(path).map_err(CacheError::at(path))?)
     }
 
     /// Returns the number of entries and the bytes of all objects.

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::stat::FileStamp;
-use crate::engine::artifact::{StoredArtifact, StoredFile};
 use crate::engine::digest::ContentDigest;
+use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
 
 /// Files up to this size are hashed; reading them costs next to nothing.
 const SMALL: u64 = 64 << 10;

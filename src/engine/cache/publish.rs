@@ -10,11 +10,12 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{CacheError, Claim, Entry, RunRecord, StoredResult};
-use crate::engine::artifact::{StoredArtifact, StoredFile};
+use super::{CacheError, Claim, Entry, StoredResult};
 use crate::engine::digest::ContentDigest;
-use crate::engine::failpoint;
 use crate::engine::key::KeyRecord;
+use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
+use crate::engine::stage::run_record::RunRecord;
+use crate::engine::system::failpoint;
 
 impl Claim<'_> {
     /// Publishes what is in the output folder and gives the claim back.

@@ -1,8 +1,4 @@
-//! Digests of outside files and folders, remembered while the file is surely the same.
-//!
-//! A remembered digest counts only if inode, size and both times are unchanged *and* the file was
-//! already at rest when it was hashed: a file changed within the clock's granularity of the hash
-//! could have been changed again without a trace.
+//! What the system says about files and folders without reading them.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -11,9 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::CacheError;
-use super::index::Index;
-use crate::engine::clock;
-use crate::engine::digest::{ContentDigest, listing};
+use crate::engine::digest::listing;
 
 /// Some file systems keep times to two seconds.
 const GRANULARITY: i64 = 2;
@@ -30,7 +24,7 @@ pub(super) struct FileStamp {
 
 impl FileStamp {
     /// Asks about a file, or about everything in a folder.
-    fn of(path: &Path) -> Result<Self, CacheError> {
+    pub(super) fn of(path: &Path) -> Result<Self, CacheError> {
         let about = fs::metadata(path).map_err(CacheError::at(path))?;
         if about.is_dir() {
             Self::of_folder(path).map_err(CacheError::at(path))
@@ -92,20 +86,4 @@ impl FileStamp {
         let last = self.modified.0.max(self.changed.0);
         i64::try_from(now).is_ok_and(|now| last + GRANULARITY < now)
     }
-}
-
-pub(super) fn digest(index: &Index, path: &Path) -> Result<ContentDigest, CacheError> {
-    let stamp = FileStamp::of(path)?;
-    // Memory saves time, no more: what fails there has nothing to do with the file.
-    if let Ok(Some((known, digest))) = index.known_file(path)
-        && known == stamp
-    {
-        return Ok(digest);
-    }
-    let now = clock::now();
-    let digest = ContentDigest::of_path(path).map_err(CacheError::at(path))?;
-    if stamp.at_rest(now) {
-        let _ = index.remember_file(path, &stamp, &digest);
-    }
-    Ok(digest)
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use super::lock::{Lock, Wait};
 use super::{Cache, CacheError};
 use crate::engine::digest::TrajectoryKey;
-use crate::engine::failpoint;
+use crate::engine::system::failpoint;
 
 /// State on disk that stages of one trajectory share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Executor, Order, Update, Urgency};
+use super::{Executor, Submission, Urgency};
 use crate::engine::cache::{Cache, Check};
-use crate::engine::job::{Conditions, Ending};
+use crate::engine::job::{Conditions, Job, JobEvent, JobOutcome};
+use crate::engine::plan::StageIndex;
 use crate::engine::stage::StageSet;
 
 /// An executor without processes.
 pub struct Inline<S> {
     cache: PathBuf,
-    updates: VecDeque<Update>,
+    events: VecDeque<(StageIndex, JobEvent)>,
     stop: Arc<AtomicBool>,
     runs: PhantomData<S>,
 }
@@ -23,31 +24,32 @@ pub struct Inline<S> {
 impl<S> Inline<S> {
     /// Works on a cache folder.
     pub fn new(cache: PathBuf) -> Self {
-        Self { cache, updates: VecDeque::new(), stop: Arc::default(), runs: PhantomData }
+        Self { cache, events: VecDeque::new(), stop: Arc::default(), runs: PhantomData }
     }
 }
 
 impl<S: StageSet> Executor for Inline<S> {
-    fn submit(&mut self, order: Order) {
+    fn submit(&mut self, submission: Submission) {
         let conditions = Conditions {
-            threads: order.threads,
+            threads: submission.threads,
             longest_wait: None,
             log: None,
             stop: Arc::clone(&self.stop),
-            tell: Box::new(|_| {}),
+            emit: Box::new(|_| {}),
         };
         // Through JSON and back, as a child process would read it.
-        let job = serde_json::to_vec(&order.job).and_then(|text| serde_json::from_slice(&text));
-        let ending = match (Cache::open(&self.cache, Check::Small), job) {
-            (Ok(cache), Ok(job)) => crate::engine::job::Job::perform::<S>(job, &cache, conditions),
-            (Err(error), _) => Ending::Failed { message: error.to_string(), lasting: true },
-            (_, Err(error)) => Ending::Failed { message: error.to_string(), lasting: true },
+        let job =
+            serde_json::to_vec(&submission.job).and_then(|text| serde_json::from_slice(&text));
+        let outcome = match (Cache::open(&self.cache, Check::Small), job) {
+            (Ok(cache), Ok(job)) => Job::perform::<S>(job, &cache, conditions),
+            (Err(error), _) => JobOutcome::Failed { message: error.to_string(), permanent: true },
+            (_, Err(error)) => JobOutcome::Failed { message: error.to_string(), permanent: true },
         };
-        self.updates.push_back(Update::Ended(order.stage, ending));
+        self.events.push_back((submission.stage, JobEvent::Ended(outcome)));
     }
 
-    fn next(&mut self, _patience: Duration) -> Option<Update> {
-        self.updates.pop_front()
+    fn next(&mut self, _patience: Duration) -> Option<(StageIndex, JobEvent)> {
+        self.events.pop_front()
     }
 
     fn stop(&mut self, _urgency: Urgency) {

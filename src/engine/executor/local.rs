@@ -2,7 +2,7 @@
 //!
 //! A child is its own process group, so that Ctrl-C reaches only the runner, which then asks the
 //! children to save their state. A child dies with its runner, whatever kills the runner. Its
-//! output lines are [`JobLine`]s; everything else it prints goes to the log.
+//! output lines are [`JobEvent`]s; everything else it prints goes to the log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{Executor, Order, Update, Urgency, triage};
-use crate::engine::host;
-use crate::engine::job::{Ending, JobLine};
+use super::{Executor, Submission, Urgency, exit_status};
+use crate::engine::job::{JobEvent, JobOutcome};
 use crate::engine::plan::StageIndex;
-use crate::engine::supervise::{peak_memory, signal_group};
+use crate::engine::system::host;
+use crate::engine::system::process::{peak_memory, signal_group};
 
 /// How long a stage may take to save its state before it is killed.
 const GRACE: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(50);
 
 struct Running {
     child: Child,
-    ending: Option<Ending>,
+    outcome: Option<JobOutcome>,
     /// Its output is closed.
     silent: bool,
     timeout: Option<Duration>,
@@ -57,34 +57,31 @@ impl Running {
     }
 
     /// Returns how the job ended, if its process is gone.
-    fn ending(&mut self) -> Option<Ending> {
+    fn outcome(&mut self) -> Option<JobOutcome> {
         if !self.silent {
             return None;
         }
         let status = self.child.try_wait().ok()??;
-        Some(match (self.ending.take(), self.timeout) {
-            (Some(Ending::Stopped) | None, Some(timeout)) if self.timed_out => {
-                triage::timeout(timeout)
+        Some(match (self.outcome.take(), self.timeout) {
+            (Some(JobOutcome::Stopped) | None, Some(timeout)) if self.timed_out => {
+                exit_status::timeout(timeout)
             }
-            (Some(ending), _) => ending,
-            (None, _) if self.asked => Ending::Stopped,
-            (None, _) => triage::death(status, self.peak),
+            (Some(outcome), _) => outcome,
+            (None, _) if self.asked => JobOutcome::Stopped,
+            (None, _) => exit_status::death(status, self.peak),
         })
     }
 }
 
-/// What a child's reader thread passes on.
-enum Line {
-    Said(StageIndex, JobLine),
-    Closed(StageIndex),
-}
+/// What a child's reader thread passes on: an event, or that its output is closed.
+type Line = (StageIndex, Option<JobEvent>);
 
 /// Starts child processes on this machine.
 pub struct Local {
     program: PathBuf,
     arguments: Vec<String>,
     running: BTreeMap<StageIndex, Running>,
-    finished: VecDeque<Update>,
+    finished: VecDeque<(StageIndex, JobOutcome)>,
     lines: Receiver<Line>,
     sender: Sender<Line>,
     watched: Instant,
@@ -98,36 +95,36 @@ impl Local {
         Self { program, arguments, running, finished, lines, sender, watched }
     }
 
-    fn start(&mut self, order: &Order) -> io::Result<Running> {
-        order.job.write(&order.job_path)?;
+    fn start(&mut self, submission: &Submission) -> io::Result<Running> {
+        submission.job.write(&submission.job_path)?;
         // A child that only waits for another runner's must not touch that one's log.
-        let waiting_log = order.job_path.with_extension("log");
+        let waiting_log = submission.job_path.with_extension("log");
         let log = File::create(&waiting_log)?;
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .arg("--job")
-            .arg(&order.job_path)
+            .arg(&submission.job_path)
             .arg("--log")
-            .args([&waiting_log, &order.log_path])
+            .args([&waiting_log, &submission.log_path])
             .arg("--threads")
-            .arg(order.threads.to_string())
+            .arg(submission.threads.to_string())
             .arg("--die-with")
             .arg(std::process::id().to_string())
-            .envs(host::worker_variables(order.threads))
+            .envs(host::worker_variables(submission.threads))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
             .process_group(0)
             .spawn()?;
         if let Some(output) = child.stdout.take() {
-            let (sender, stage) = (self.sender.clone(), order.stage);
+            let (sender, stage) = (self.sender.clone(), submission.stage);
             thread::spawn(move || read_lines(output, stage, &sender));
         }
         Ok(Running {
             child,
-            ending: None,
+            outcome: None,
             silent: false,
-            timeout: order.timeout,
+            timeout: submission.timeout,
             deadline: None,
             timed_out: false,
             asked: false,
@@ -154,68 +151,64 @@ impl Local {
                 running.kill_at = None;
                 running.ask(Urgency::Now);
             }
-            if let Some(ending) = running.ending() {
-                ended.push((stage, ending));
+            if let Some(outcome) = running.outcome() {
+                ended.push((stage, outcome));
             }
         }
-        for (stage, ending) in ended {
+        for (stage, outcome) in ended {
             if let Some(running) = self.running.remove(&stage) {
                 // Still there only if the child never got its key.
                 let _ = fs::remove_file(running.waiting_log);
             }
-            self.finished.push_back(Update::Ended(stage, ending));
+            self.finished.push_back((stage, outcome));
         }
     }
 
-    fn hear(&mut self, line: Line) -> Option<Update> {
-        match line {
-            Line::Said(stage, JobLine::Waits) => return Some(Update::Waits(stage)),
-            Line::Said(stage, JobLine::Progress(progress)) => {
-                return Some(Update::Progress(stage, progress));
+    /// Takes note of a line; returns what of it is for the scheduler.
+    fn receive(&mut self, (stage, event): Line) -> Option<(StageIndex, JobEvent)> {
+        let running = self.running.get_mut(&stage);
+        match (event, running) {
+            (Some(event @ (JobEvent::Waiting | JobEvent::Progress(_))), _) => {
+                return Some((stage, event));
             }
-            Line::Said(stage, JobLine::Begins) => {
-                if let Some(running) = self.running.get_mut(&stage) {
-                    let limit = running.timeout;
-                    running.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-                }
+            (Some(JobEvent::Started), Some(running)) => {
+                let limit = running.timeout;
+                running.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
             }
-            Line::Said(stage, JobLine::Ended(ending)) => {
-                if let Some(running) = self.running.get_mut(&stage) {
-                    running.ending = Some(ending);
-                }
-            }
-            Line::Closed(stage) => {
-                if let Some(running) = self.running.get_mut(&stage) {
+            (Some(JobEvent::Ended(outcome)), Some(running)) => running.outcome = Some(outcome),
+            (None, running) => {
+                if let Some(running) = running {
                     running.silent = true;
                     // Its output is closed: the process is gone or about to be.
                     let _ = running.child.wait();
                 }
                 self.watch();
             }
+            (Some(_), None) => {}
         }
         None
     }
 }
 
 impl Executor for Local {
-    fn submit(&mut self, order: Order) {
-        match self.start(&order) {
+    fn submit(&mut self, submission: Submission) {
+        match self.start(&submission) {
             Ok(running) => {
-                self.running.insert(order.stage, running);
+                self.running.insert(submission.stage, running);
             }
             Err(cause) => {
                 let message = format!("can't start the stage: {cause}");
-                let ending = Ending::Failed { message, lasting: true };
-                self.finished.push_back(Update::Ended(order.stage, ending));
+                let outcome = JobOutcome::Failed { message, permanent: true };
+                self.finished.push_back((submission.stage, outcome));
             }
         }
     }
 
-    fn next(&mut self, patience: Duration) -> Option<Update> {
+    fn next(&mut self, patience: Duration) -> Option<(StageIndex, JobEvent)> {
         let until = Instant::now() + patience;
         loop {
-            if let Some(update) = self.finished.pop_front() {
-                return Some(update);
+            if let Some((stage, outcome)) = self.finished.pop_front() {
+                return Some((stage, JobEvent::Ended(outcome)));
             }
             // A stage that talks without pause must not keep the clocks from being looked at.
             if self.watched.elapsed() >= WATCH_INTERVAL {
@@ -225,8 +218,8 @@ impl Executor for Local {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left.min(WATCH_INTERVAL)) {
                 Ok(line) => {
-                    if let Some(update) = self.hear(line) {
-                        return Some(update);
+                    if let Some(event) = self.receive(line) {
+                        return Some(event);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() < until => {}
@@ -254,9 +247,9 @@ impl Drop for Local {
 
 fn read_lines(output: ChildStdout, stage: StageIndex, sender: &Sender<Line>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
-        if let Ok(said) = serde_json::from_str(&line) {
-            let _ = sender.send(Line::Said(stage, said));
+        if let Ok(event) = serde_json::from_str(&line) {
+            let _ = sender.send((stage, Some(event)));
         }
     }
-    let _ = sender.send(Line::Closed(stage));
+    let _ = sender.send((stage, None));
 }

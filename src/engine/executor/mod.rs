@@ -4,23 +4,22 @@
 //! process of this program for each job. Another executor needs a way to start
 //! `pcae-run stage --cache DIR --job FILE` elsewhere and to read the lines it prints.
 
+mod exit_status;
 mod inline;
 mod local;
-mod triage;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::events::Progress;
-use super::job::{Ending, Job};
-use super::plan::StageIndex;
+use crate::engine::job::{Job, JobEvent};
+use crate::engine::plan::StageIndex;
 
 pub use inline::Inline;
 pub use local::Local;
 
 /// A job to be started.
 #[derive(Debug)]
-pub struct Order {
+pub struct Submission {
     /// The stage it is for.
     pub stage: StageIndex,
     /// What to do.
@@ -35,17 +34,6 @@ pub struct Order {
     pub timeout: Option<Duration>,
 }
 
-/// What a running job tells.
-#[derive(Debug)]
-pub enum Update {
-    /// Another process computes its key or uses its trajectory; it waits for that.
-    Waits(StageIndex),
-    /// How far it is.
-    Progress(StageIndex, Progress),
-    /// That it ended.
-    Ended(StageIndex, Ending),
-}
-
 /// How firmly running jobs are asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
@@ -58,10 +46,10 @@ pub enum Urgency {
 /// Starts jobs and waits for them.
 pub trait Executor {
     /// Starts a job.
-    fn submit(&mut self, order: Order);
+    fn submit(&mut self, submission: Submission);
 
-    /// Returns the next update, waiting for it no longer than `patience`.
-    fn next(&mut self, patience: Duration) -> Option<Update>;
+    /// Returns the next event of a job, waiting for it no longer than `patience`.
+    fn next(&mut self, patience: Duration) -> Option<(StageIndex, JobEvent)>;
 
     /// Asks all running jobs to end.
     fn stop(&mut self, urgency: Urgency);

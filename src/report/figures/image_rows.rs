@@ -1,32 +1,32 @@
 //! Rows of images with labels: latent traversals, and reconstructions below what they stand for.
 //!
 //! One block for each model, one row for each coordinate that varies, or two for real images and
-//! what is decoded from their codes. Pixels are shown as they are, enlarged by a whole number.
+//! what is decoded from their codes.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::report::Labels;
-use crate::report::figures::contact_sheet::{TileSize, interleaved};
-use crate::report::figures::interpolation::Pixels;
-use crate::report::figures::panel_title::panel_title;
-use crate::report::figures::scene::{Align, BLACK, GRAY, Mark, Picture, Scene};
-use crate::report::figures::typeface::Typeface;
+use crate::report::figures::drawing::typeface::Typeface;
+use crate::report::figures::drawing::{Align, BLACK, Drawing, GRAY};
+use crate::report::figures::image_grid::{
+    Gaps, ImageGrid, Pixels, TileSize, block_summary, tile_on_page,
+};
+use crate::report::figures::kind::FinishedFigure;
 
-/// Rows of images as declared in a pipeline file.
+/// Rows of images as declared in a pipeline.
 ///
 /// ```ron
-/// Traversals(caption: "One coordinate at a time", label: "Figure 5", titles: {"pcae": "PCAE"})
-/// Reconstructions(caption: "Test images, decoded", label: "Figure 6", columns: 1)
+/// (caption: "One coordinate at a time", label: "Figure 5", titles: {"pcae": "PCAE"})
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageRowsSpec {
-    /// What the figure shows, as plain text.
+    /// The caption, as plain text.
     pub caption: String,
-    /// What the figure is called in the paper, such as `Figure 2`.
+    /// The figure's name in the paper, such as `Figure 2`.
     pub label: String,
     /// Models side by side.
     #[serde(default = "two")]
@@ -43,13 +43,8 @@ const fn two() -> NonZeroUsize {
 }
 
 impl ImageRowsSpec {
-    /// Returns the title of a block: the labels of its model, by their display names.
-    pub fn title(&self, labels: &Labels) -> String {
-        panel_title(&self.titles, labels)
-    }
-
     /// Puts blocks together.
-    pub fn build(&self, size: TileSize, sides: Sides, blocks: Vec<RowBlock>) -> ImageRows {
+    pub(crate) fn build(&self, size: TileSize, sides: Sides, blocks: Vec<RowBlock>) -> ImageRows {
         ImageRows {
             caption: self.caption.clone(),
             label: self.label.clone(),
@@ -106,123 +101,110 @@ pub struct ImageRows {
 }
 
 impl ImageRows {
-    /// Returns one line on each model.
-    pub(super) fn summaries(&self) -> Vec<String> {
-        let images = |block: &RowBlock| block.rows.iter().map(|row| row.images.len()).max();
-        let line = |block: &RowBlock| {
-            let (rows, images) = (block.rows.len(), images(block).unwrap_or_default());
-            format!("{}: {rows} rows of {images} images", block.title)
-        };
-        self.blocks.iter().map(line).collect()
-    }
-
     fn rows(&self) -> impl Iterator<Item = &ImageRow> {
         self.blocks.iter().flat_map(|block| &block.rows)
     }
 }
 
-const MARGIN: f64 = 12.0;
-const GAP: f64 = 2.0;
-const BLOCK_GAP: f64 = 20.0;
+/// Between images of a block, and between blocks.
+const GAPS: Gaps = Gaps { tile: 2.0, block: 20.0 };
 const TITLE_SIZE: f64 = 13.0;
 const TITLE_ROOM: f64 = 20.0;
 const LABEL_SIZE: f64 = 11.5;
 const LABEL_GAP: f64 = 6.0;
 const HEAD_ROOM: f64 = 16.0;
 /// Images are enlarged until they are at least this wide.
-const WIDE_ENOUGH: usize = 32;
+const LEAST_WIDTH: usize = 32;
 
-/// Where things are in a block.
-struct Layout {
-    tile: (f64, f64),
-    /// From a block's left edge to its first image.
-    indent: f64,
-    /// From a block's upper edge to its first row.
-    head: f64,
-    block: (f64, f64),
-}
+impl FinishedFigure for ImageRows {
+    /// Returns one line on each model.
+    fn summaries(&self) -> Vec<String> {
+        let line = |block: &RowBlock| {
+            block_summary(&block.title, "rows", block.rows.iter().map(|row| row.images.len()))
+        };
+        self.blocks.iter().map(line).collect()
+    }
 
-impl Layout {
-    fn of(figure: &ImageRows, typeface: &Typeface) -> Self {
-        let enlarged = WIDE_ENOUGH.div_ceil(figure.size.width.max(1));
-        let tile = ((figure.size.width * enlarged) as f64, (figure.size.height * enlarged) as f64);
-        let images = figure.rows().map(|row| row.images.len()).max().unwrap_or_default();
-        let rows = figure.blocks.iter().map(|block| block.rows.len()).max().unwrap_or_default();
-        let labels =
-            figure.rows().map(|row| row.label.as_str()).chain([figure.sides.left.as_str()]);
+    fn draw(&self, typeface: &Typeface) -> Drawing {
+        let tile = tile_on_page(self.size, LEAST_WIDTH);
+        let images = self.rows().map(|row| row.images.len()).max().unwrap_or_default();
+        let rows = self.blocks.iter().map(|block| block.rows.len()).max().unwrap_or_default();
+        let labels = self.rows().map(|row| row.label.as_str()).chain([self.sides.left.as_str()]);
         let indent = labels.map(|label| typeface.width(label, LABEL_SIZE)).fold(0.0, f64::max);
         let indent = if indent > 0.0 { indent + LABEL_GAP } else { 0.0 };
-        let is_titled = figure.blocks.iter().any(|block| !block.title.is_empty());
-        let has_top = figure.sides.top.is_some() || !figure.sides.left.is_empty();
+        let is_titled = self.blocks.iter().any(|block| !block.title.is_empty());
+        let has_top = self.sides.top.is_some() || !self.sides.left.is_empty();
         let head = if is_titled { TITLE_ROOM } else { 0.0 } + if has_top { HEAD_ROOM } else { 0.0 };
-        let width = indent + images as f64 * (tile.0 + GAP) - GAP;
-        let height = head + rows as f64 * (tile.1 + GAP) - GAP;
-        Self { tile, indent, head, block: (width, height) }
+        let width = indent + images as f64 * (tile.0 + GAPS.tile) - GAPS.tile;
+        let height = head + rows as f64 * (tile.1 + GAPS.tile) - GAPS.tile;
+        let counts = (self.blocks.len(), self.columns);
+        let grid = ImageGrid::new((self.size, tile), (width, height), GAPS, counts);
+        let mut drawing = grid.page();
+        for (place, block) in self.blocks.iter().enumerate() {
+            let (left, top) = grid.corner(place);
+            let start = left + indent;
+            let title = typeface.fitted(&block.title, TITLE_SIZE, width - indent);
+            drawing.text(&title, (start, top + TITLE_SIZE), TITLE_SIZE, Align::Start, BLACK);
+            self.draw_sides(&mut drawing, tile.0, (start, left + width), top + head - 5.0);
+            draw_rows(&mut drawing, &grid, &block.rows, (start, top + head));
+        }
+        drawing
     }
 }
 
-/// Lays the blocks out.
-pub(super) fn draw(figure: &ImageRows, typeface: &Typeface) -> Scene {
-    let layout = Layout::of(figure, typeface);
-    let columns = figure.columns.min(figure.blocks.len()).max(1);
-    let rows = figure.blocks.len().div_ceil(columns);
-    let step = (layout.block.0 + BLOCK_GAP, layout.block.1 + BLOCK_GAP);
-    let mut scene = Scene {
-        width: (2.0 * MARGIN + columns as f64 * step.0 - BLOCK_GAP).ceil(),
-        height: (2.0 * MARGIN + rows as f64 * step.1 - BLOCK_GAP).ceil(),
-        marks: Vec::new(),
-    };
-    for (place, block) in figure.blocks.iter().enumerate() {
-        let left = MARGIN + (place % columns) as f64 * step.0;
-        let top = MARGIN + (place / columns) as f64 * step.1;
-        draw_block(&mut scene, figure, block, &layout, (left, top), typeface);
-    }
-    scene
-}
-
-fn draw_block(
-    scene: &mut Scene,
-    figure: &ImageRows,
-    block: &RowBlock,
-    layout: &Layout,
-    (left, top): (f64, f64),
-    typeface: &Typeface,
-) {
-    let start = left + layout.indent;
-    let title = typeface.fitted(&block.title, TITLE_SIZE, layout.block.0 - layout.indent);
-    scene.text(&title, (start, top + TITLE_SIZE), TITLE_SIZE, Align::Start, BLACK);
-    let above = top + layout.head - 5.0;
-    let end = left + layout.block.0;
-    scene.text(&figure.sides.left, (start - LABEL_GAP, above), LABEL_SIZE, Align::End, GRAY);
-    if let Some([first, middle, last]) = &figure.sides.top {
-        let half = layout.tile.0 / 2.0;
-        for (text, x) in
-            [(first, start + half), (middle, f64::midpoint(start, end)), (last, end - half)]
-        {
-            scene.text(text, (x, above), LABEL_SIZE, Align::Middle, GRAY);
+impl ImageRows {
+    /// Writes above a block, from its first image to the end of its last, with a baseline.
+    fn draw_sides(
+        &self,
+        drawing: &mut Drawing,
+        tile_width: f64,
+        (start, end): (f64, f64),
+        baseline: f64,
+    ) {
+        let left = (start - LABEL_GAP, baseline);
+        drawing.text(&self.sides.left, left, LABEL_SIZE, Align::End, GRAY);
+        if let Some([first, middle, last]) = &self.sides.top {
+            let half = tile_width / 2.0;
+            for (text, x) in
+                [(first, start + half), (middle, f64::midpoint(start, end)), (last, end - half)]
+            {
+                drawing.text(text, (x, baseline), LABEL_SIZE, Align::Middle, GRAY);
+            }
         }
     }
-    for (index, row) in block.rows.iter().enumerate() {
-        let y = top + layout.head + index as f64 * (layout.tile.1 + GAP);
-        let at = (start - LABEL_GAP, y + layout.tile.1 / 2.0 + 4.0);
-        scene.text(&row.label, at, LABEL_SIZE, Align::End, BLACK);
+}
+
+/// Draws the rows of a block from the corner of its first image.
+fn draw_rows(drawing: &mut Drawing, grid: &ImageGrid, rows: &[ImageRow], first: (f64, f64)) {
+    for (index, row) in rows.iter().enumerate() {
+        let (_, y) = grid.tile_at(first, index, 0);
+        let at = (first.0 - LABEL_GAP, y + grid.tile.1 / 2.0 + 4.0);
+        drawing.text(&row.label, at, LABEL_SIZE, Align::End, BLACK);
         for (place, pixels) in row.images.iter().enumerate() {
-            let x = start + place as f64 * (layout.tile.0 + GAP);
-            scene.marks.push(Mark::Picture(Picture {
-                from: (x, y),
-                to: (x + layout.tile.0, y + layout.tile.1),
-                columns: figure.size.width,
-                rgb: interleaved(figure.size, &pixels.0),
-            }));
+            grid.draw_tile(drawing, &pixels.0, grid.tile_at(first, index, place));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::data::{Annotations, Factors, ImageShape, Images};
+    use crate::report::Labels;
     use crate::report::figures::Figure;
     use crate::report::figures::chart::tests::assert_inside;
+    use crate::report::figures::image_grid::tests::bitmaps;
+
+    /// Returns images of one model with factors, which are numbered by their pixels.
+    pub(crate) fn decoded(names: &[&str], values: &[f32]) -> Vec<(Labels, Images)> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let count = values.len() / names.len();
+        let factors = Factors { names, values: values.to_vec() };
+        let pixels = (0..count).map(|row| row as u8).collect();
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let images = Images::new(shape, pixels, Annotations { factors, classes: None }).unwrap();
+        vec![([("model".to_owned(), "pcae".to_owned())].into(), images)]
+    }
 
     fn figure(models: usize, title: &str) -> ImageRows {
         let spec: ImageRowsSpec = ron::from_str(r#"(caption: "c", label: "l")"#).unwrap();
@@ -239,21 +221,12 @@ mod tests {
 
     #[test]
     fn each_row_is_labeled_and_no_text_or_image_leaves_the_page() {
-        let scene = draw(
-            &figure(5, "a model with a name that is longer than its rows are wide"),
-            &Typeface::embedded().unwrap(),
-        );
-        assert_inside(&scene);
-        let pictures: Vec<&Picture> = scene
-            .marks
-            .iter()
-            .filter_map(|mark| match mark {
-                Mark::Picture(picture) => Some(picture),
-                _ => None,
-            })
-            .collect();
+        let title = "a model with a name that is longer than its rows are wide";
+        let drawing = figure(5, title).draw(&Typeface::embedded().unwrap());
+        assert_inside(&drawing);
+        let pictures = bitmaps(&drawing);
         assert_eq!(pictures.len(), 5 * 3 * 5);
-        assert!(pictures.iter().all(|p| p.to.0 <= scene.width && p.to.1 <= scene.height));
+        assert!(pictures.iter().all(|p| p.to.0 <= drawing.width && p.to.1 <= drawing.height));
     }
 
     #[test]

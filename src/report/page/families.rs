@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::report::dossier::{StageFacts, Status};
+use crate::report::content::{StageFacts, Status};
 
 /// All stages of one template.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) fn families(stages: &[StageFacts]) -> Vec<Family<'_>> {
         let family = &mut families[home];
         family.members.push(index);
         *family.statuses.entry(stage.status).or_default() += 1;
-        family.seconds += stage.making.as_ref().map_or(0.0, |making| making.seconds);
+        family.seconds += stage.run.as_ref().map_or(0.0, |run| run.seconds);
         let inputs = stage.inputs.iter().map(|&input| homes[input]);
         family.inputs.extend(inputs.filter(|&input| input != home));
         family.layer = family.layer.max(depth);
@@ -59,7 +59,7 @@ pub(super) fn families(stages: &[StageFacts]) -> Vec<Family<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::dossier::tests::stage;
+    use crate::report::content::tests::stage;
 
     #[test]
     fn stages_of_one_template_are_one_family() {

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::families::Family;
 use super::layout::{self, BOX_HEIGHT, BOX_WIDTH};
-use super::words;
-use crate::report::dossier::Status;
+use super::units;
+use crate::report::content::Status;
 
 /// How many characters of a name fit into a box.
 const LONGEST_NAME: usize = 25;
@@ -20,7 +20,7 @@ pub(super) struct Graph {
     height: f64,
     box_width: f64,
     box_height: f64,
-    ways: Vec<String>,
+    paths: Vec<String>,
     nodes: Vec<Node>,
 }
 
@@ -64,7 +64,7 @@ impl Graph {
             height: layout.height.ceil(),
             box_width: BOX_WIDTH,
             box_height: BOX_HEIGHT,
-            ways: layout.ways,
+            paths: layout.paths,
             nodes: nodes.map(|(family, &corner)| node(family, corner)).collect(),
         }
     }
@@ -74,7 +74,7 @@ fn node(family: &Family<'_>, (x, y): (f64, f64)) -> Node {
     let count = family.members.len();
     let many = if count == 1 { String::new() } else { format!("{count} × ") };
     let time = if family.seconds > 0.0 {
-        format!(" · {}", words::duration(family.seconds))
+        format!(" · {}", units::duration(family.seconds))
     } else {
         String::new()
     };
@@ -130,7 +130,7 @@ fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::dossier::tests::stage;
+    use crate::report::content::tests::stage;
     use crate::report::page::families::families;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Places for the boxes of a layered graph, and ways for the lines between them.
+//! Places for the boxes of a layered graph, and paths for the lines between them.
 //!
 //! Boxes stand in columns, left to right. A line that passes a column gets a narrow place of its own
 //! there, so that it runs between boxes instead of behind them. Columns are ordered by the mean place
@@ -13,17 +13,17 @@ const COLUMN_GAP: f64 = 44.0;
 const ROW_GAP: f64 = 16.0;
 const PASSAGE_HEIGHT: f64 = 4.0;
 const MARGIN: f64 = 8.0;
-const SWEEPS: usize = 8;
+const ITERATIONS: usize = 8;
 
-/// A drawing's size, the corners of its boxes and the ways of its lines.
+/// A drawing's size, the corners of its boxes and the paths of its lines.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub width: f64,
     pub height: f64,
     /// The left upper corner of each box.
     pub corners: Vec<(f64, f64)>,
-    /// One way per line, as SVG draws it.
-    pub ways: Vec<String>,
+    /// One path per line, as SVG draws it.
+    pub paths: Vec<String>,
 }
 
 /// A box, or the place of a line that passes.
@@ -60,15 +60,15 @@ pub(super) fn layout(columns: &[usize], lines: &[(usize, usize)]) -> Layout {
     for column in order.values() {
         stack(&mut places, column);
     }
-    for sweep in 0..SWEEPS {
-        let forth = sweep % 2 == 0;
+    for iteration in 0..ITERATIONS {
+        let forth = iteration % 2 == 0;
         let mut numbers: Vec<usize> = order.keys().copied().collect();
         if !forth {
             numbers.reverse();
         }
         for number in numbers {
             if let Some(column) = order.get_mut(&number) {
-                settle(&mut places, column, forth);
+                order_column(&mut places, column, forth);
             }
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn layout(columns: &[usize], lines: &[(usize, usize)]) -> Layout {
         width: 2.0 * MARGIN + last * (BOX_WIDTH + COLUMN_GAP) - COLUMN_GAP,
         height: bottom + MARGIN,
         corners: places[..columns.len()].iter().map(|place| (place.left(), place.top)).collect(),
-        ways: routes.iter().map(|route| way(&places, route)).collect(),
+        paths: routes.iter().map(|route| svg_path(&places, route)).collect(),
     }
 }
 
@@ -111,7 +111,7 @@ fn stack(places: &mut [Place], column: &[usize]) {
 }
 
 /// Moves the places of a column next to what they are tied to, as far as there is room.
-fn settle(places: &mut [Place], column: &mut Vec<usize>, forth: bool) {
+fn order_column(places: &mut [Place], column: &mut Vec<usize>, forth: bool) {
     let wanted = |places: &[Place], place: usize| {
         let item = &places[place];
         let tied = if forth { &item.before } else { &item.after };
@@ -120,42 +120,42 @@ fn settle(places: &mut [Place], column: &mut Vec<usize>, forth: bool) {
         }
         tied.iter().map(|&other| places[other].middle()).sum::<f64>() / tied.len() as f64
     };
-    let mut wishes: Vec<(usize, f64)> =
+    let mut wanted_places: Vec<(usize, f64)> =
         column.iter().map(|&place| (place, wanted(places, place))).collect();
-    wishes.sort_by(|a, b| a.1.total_cmp(&b.1));
+    wanted_places.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut floor = f64::NEG_INFINITY;
     let mut excess = 0.0;
-    for &(place, middle) in &wishes {
+    for &(place, middle) in &wanted_places {
         let top = (middle - places[place].height / 2.0).max(floor);
         places[place].top = top;
         floor = top + places[place].height + ROW_GAP;
         excess += places[place].middle() - middle;
     }
-    // Making room only ever pushes down: half of it should have gone up.
-    let shift = excess / wishes.len().max(1) as f64;
-    for &(place, _) in &wishes {
+    // RunInfo room only ever pushes down: half of it should have gone up.
+    let shift = excess / wanted_places.len().max(1) as f64;
+    for &(place, _) in &wanted_places {
         places[place].top -= shift;
     }
-    *column = wishes.into_iter().map(|(place, _)| place).collect();
+    *column = wanted_places.into_iter().map(|(place, _)| place).collect();
 }
 
 /// Draws a line from the right side of its first box to the left side of its last one.
-fn way(places: &[Place], route: &[usize]) -> String {
+fn svg_path(places: &[Place], route: &[usize]) -> String {
     let first = &places[route[0]];
     let (mut x, mut y) = (first.left() + BOX_WIDTH, first.middle());
-    let mut way = format!("M{x:.1} {y:.1}");
+    let mut path = format!("M{x:.1} {y:.1}");
     for (step, &place) in route.iter().enumerate().skip(1) {
         let next = &places[place];
         let (left, middle) = (next.left(), next.middle());
         let bend = f64::midpoint(x, left);
-        let _ = write!(way, "C{bend:.1} {y:.1} {bend:.1} {middle:.1} {left:.1} {middle:.1}");
+        let _ = write!(path, "C{bend:.1} {y:.1} {bend:.1} {middle:.1} {left:.1} {middle:.1}");
         (x, y) = (left, middle);
         if step + 1 < route.len() {
             x += BOX_WIDTH;
-            let _ = write!(way, "H{x:.1}");
+            let _ = write!(path, "H{x:.1}");
         }
     }
-    way
+    path
 }
 
 #[cfg(test)]
@@ -176,14 +176,14 @@ mod tests {
                 assert!(apart, "{a} covers another box");
             }
         }
-        assert_eq!(layout.ways.len(), lines.len());
+        assert_eq!(layout.paths.len(), lines.len());
     }
 
     #[test]
     fn a_line_that_passes_a_column_runs_between_its_boxes() {
         let layout = layout(&[0, 1, 2], &[(0, 1), (1, 2), (0, 2)]);
         let (_, top) = layout.corners[1];
-        let passage = layout.ways[2].split('H').next().unwrap();
+        let passage = layout.paths[2].split('H').next().unwrap();
         let height: f64 = passage.rsplit(' ').next().unwrap().parse().unwrap();
         assert!(height < top || height > top + BOX_HEIGHT, "{height} is behind the box at {top}");
     }

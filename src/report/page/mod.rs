@@ -1,6 +1,6 @@
 //! A report as one web page that needs nothing else: no network, no other file.
 //!
-//! [`render`] takes a [`Dossier`] and returns the page. Every name, caption, log line and setting is
+//! [`render`] takes a [`ReportContent`] and returns the page. Every name, caption, log line and setting is
 //! escaped by the template's own rule; the facts of single stages go along as JSON, which the script
 //! shows as text and never as markup.
 
@@ -8,7 +8,7 @@ mod families;
 mod graph;
 mod layout;
 mod tables;
-mod words;
+mod units;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value};
 use serde::Serialize;
 
-use crate::report::dossier::{Attachment, Dossier, FigureFacts, Note, StageFacts, Status};
+use crate::report::content::{Attachment, FigureFacts, Note, ReportContent, StageFacts, Status};
 use families::{Family, families};
 use graph::Graph;
 use tables::TableView;
@@ -110,48 +110,48 @@ struct FamilyFacts<'a> {
 }
 
 /// Renders a page; with `refresh` it reloads itself after so many seconds.
-pub fn render(dossier: &Dossier, refresh: Option<u32>) -> Result<String, PageError> {
+pub fn render(content: &ReportContent, refresh: Option<u32>) -> Result<String, PageError> {
     let mut environment = Environment::new();
     environment.add_template(TEMPLATE, include_str!("page.html"))?;
-    let families = families(&dossier.stages);
+    let families = families(&content.stages);
     let page = Page {
-        pipeline: &dossier.pipeline,
-        file: &dossier.file,
-        program: &dossier.program,
+        pipeline: &content.pipeline,
+        file: &content.file,
+        program: &content.program,
         refresh,
-        when: dossier.finished().map(words::date),
-        totals: totals(dossier),
-        tables: dossier.tables.iter().map(TableView::of).collect(),
-        figures: dossier.figures.iter().filter_map(figure).collect(),
+        when: content.finished().map(units::date),
+        totals: totals(content),
+        tables: content.tables.iter().map(TableView::of).collect(),
+        figures: content.figures.iter().filter_map(figure).collect(),
         graph: Graph::of(&families),
-        statuses: dossier.statuses().into_keys().map(Status::word).collect(),
-        notes: &dossier.notes,
-        machines: machines(dossier),
-        settings: &dossier.text,
+        statuses: content.statuses().into_keys().map(Status::word).collect(),
+        notes: &content.notes,
+        machines: machines(content),
+        settings: &content.text,
         style: Value::from_safe_string(include_str!("page.css").to_owned()),
         script: Value::from_safe_string(include_str!("page.js").to_owned()),
-        facts: Value::from_safe_string(facts(dossier, &families)),
+        facts: Value::from_safe_string(facts(content, &families)),
     };
     Ok(environment.get_template(TEMPLATE)?.render(Value::from(Serde(&page)))?)
 }
 
-fn totals(dossier: &Dossier) -> Vec<Total> {
+fn totals(content: &ReportContent) -> Vec<Total> {
     let total = |number: String, what: &str| Total { number, what: what.to_owned() };
     let counted = |count: usize, one: &str, many: &str| {
         total(count.to_string(), if count == 1 { one } else { many })
     };
-    let done = dossier.stages.iter().filter(|stage| stage.status.is_done()).count();
-    let all = dossier.stages.len();
+    let done = content.stages.iter().filter(|stage| stage.status.is_done()).count();
+    let all = content.stages.len();
     let stages = if done == all { all.to_string() } else { format!("{done} of {all}") };
     let mut totals = vec![
         total(stages, if all == 1 { "stage done" } else { "stages done" }),
-        total(words::duration(dossier.seconds()), "compute time"),
+        total(units::duration(content.seconds()), "compute time"),
     ];
-    if !dossier.tables.is_empty() {
-        totals.push(counted(dossier.tables.len(), "table", "tables"));
+    if !content.tables.is_empty() {
+        totals.push(counted(content.tables.len(), "table", "tables"));
     }
-    if !dossier.figures.is_empty() {
-        totals.push(counted(dossier.figures.len(), "figure", "figures"));
+    if !content.figures.is_empty() {
+        totals.push(counted(content.figures.len(), "figure", "figures"));
     }
     totals
 }
@@ -176,22 +176,22 @@ fn figure(facts: &FigureFacts) -> Option<FigureView<'_>> {
     })
 }
 
-fn machines(dossier: &Dossier) -> Vec<MachineView<'_>> {
-    let machines = dossier.machines().into_iter();
+fn machines(content: &ReportContent) -> Vec<MachineView<'_>> {
+    let machines = content.machines().into_iter();
     machines
         .map(|(machine, work)| MachineView {
             processor: &machine.processor,
             cores: machine.cores,
             device: &machine.device,
             stages: work.stages,
-            time: words::duration(work.seconds),
-            memory: work.peak_memory.map(words::megabytes),
+            time: units::duration(work.seconds),
+            memory: work.peak_memory.map(units::megabytes),
         })
         .collect()
 }
 
 /// Returns the facts of single stages as JSON that can't end the script element around it.
-fn facts(dossier: &Dossier, families: &[Family<'_>]) -> String {
+fn facts(content: &ReportContent, families: &[Family<'_>]) -> String {
     let families: Vec<_> = families
         .iter()
         .map(|family| FamilyFacts {
@@ -200,26 +200,26 @@ fn facts(dossier: &Dossier, families: &[Family<'_>]) -> String {
             members: &family.members,
         })
         .collect();
-    let stages: Vec<_> = dossier.stages.iter().map(member).collect();
+    let stages: Vec<_> = content.stages.iter().map(member).collect();
     let facts = serde_json::json!({ "families": families, "stages": stages });
     facts.to_string().replace('<', "\\u003c")
 }
 
 fn member(stage: &StageFacts) -> Member<'_> {
-    let making = stage.making.as_ref();
+    let run = stage.run.as_ref();
     Member {
         name: &stage.name,
         status: stage.status.word(),
         key: stage.key.as_deref(),
         digest: stage.digest.as_deref(),
         why: &stage.why,
-        time: making.map(|making| words::duration(making.seconds)),
-        finished: making.map(|making| words::date(making.finished)),
-        machine: making.map(|making| {
-            let threads = if making.threads == 1 { "thread" } else { "threads" };
-            let mut parts = vec![format!("{} {threads}", making.threads)];
-            parts.extend(making.peak_memory.map(words::megabytes));
-            let names = [&making.machine.device, &making.machine.processor];
+        time: run.map(|run| units::duration(run.seconds)),
+        finished: run.map(|run| units::date(run.finished)),
+        machine: run.map(|run| {
+            let threads = if run.threads == 1 { "thread" } else { "threads" };
+            let mut parts = vec![format!("{} {threads}", run.threads)];
+            parts.extend(run.peak_memory.map(units::megabytes));
+            let names = [&run.machine.device, &run.machine.processor];
             parts.extend(names.into_iter().filter(|name| !name.is_empty()).cloned());
             parts.join(", ")
         }),
@@ -246,27 +246,27 @@ fn data_address(file: &Attachment) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::dossier::TableFacts;
-    use crate::report::dossier::tests::stage;
-    use crate::report::tabulate::tests::wide;
+    use crate::report::content::TableFacts;
+    use crate::report::content::tests::stage;
+    use crate::report::tables::tabulate::tests::wide;
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&";
 
-    fn hostile() -> Dossier {
+    fn hostile() -> ReportContent {
         let mut bad = stage(HOSTILE, HOSTILE, &[]);
         bad.kind = HOSTILE.to_owned();
         bad.why = HOSTILE.to_owned();
         bad.settings = HOSTILE.to_owned();
         bad.log = vec![HOSTILE.to_owned()];
-        if let Some(making) = &mut bad.making {
-            making.machine.processor = HOSTILE.to_owned();
+        if let Some(run) = &mut bad.run {
+            run.machine.processor = HOSTILE.to_owned();
         }
         let mut table = wide();
         table.caption = HOSTILE.to_owned();
         table.rows[0].labels[0].title = HOSTILE.to_owned();
         let file =
             |name: &str, length| Attachment { name: name.to_owned(), bytes: vec![7; length] };
-        Dossier {
+        ReportContent {
             pipeline: HOSTILE.to_owned(),
             file: HOSTILE.to_owned(),
             text: HOSTILE.to_owned(),
@@ -322,7 +322,7 @@ mod tests {
             member.log = vec!["y".repeat(60); 20];
             stages.push(member);
         }
-        let page = render(&Dossier { stages, ..Dossier::default() }, None).unwrap();
+        let page = render(&ReportContent { stages, ..ReportContent::default() }, None).unwrap();
         assert!(page.len() < 3_000_000, "{} bytes", page.len());
         assert_eq!(page.matches("class=\"node ").count(), 2);
     }

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::{Download, data_address};
-use crate::report::cell::{Cell, rounded};
-use crate::report::dossier::{Badge, BadgeTone, TableFacts};
-use crate::report::grid::Grid;
-use crate::report::table::Table;
+use crate::report::content::{Badge, BadgeTone, TableFacts};
+use crate::report::tables::cell::{Cell, rounded};
+use crate::report::tables::grid::Grid;
+use crate::report::tables::table::Table;
 
 /// A table.
 #[derive(Debug, Serialize)]
@@ -191,7 +191,7 @@ fn run_length(paths: &[Vec<&str>], at: usize, level: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tabulate::tests::wide;
+    use crate::report::tables::tabulate::tests::wide;
 
     fn facts(table: Table) -> TableFacts {
         TableFacts { stage: "t".to_owned(), table, verdicts: Vec::new(), files: Vec::new() }

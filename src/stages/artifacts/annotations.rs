@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::arrays::{read_array, read_bytes, write_array};
 use crate::data::{Annotations, Classes, Factors, Split};
-use crate::engine::artifact::{ArtifactError, ArtifactReader, ArtifactWriter};
+use crate::engine::stage::artifact::{ArtifactError, ArtifactReader, ArtifactWriter};
 
-/// Broken samples that are named; the rest is counted.
+/// Unreadable samples that are named; the others are only counted.
 const NAMED: usize = 100;
 
 #[derive(Serialize, Deserialize)]
@@ -26,21 +26,21 @@ struct About {
     skipped_files: Vec<String>,
 }
 
-/// All that is written beside the samples.
+/// What is written beside the samples.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct SampleMetadata<'a> {
     /// Factors and classes.
     pub(crate) annotations: &'a Annotations,
     /// Published parts that are not cut yet.
     pub(crate) partition: Option<&'a [Split]>,
     /// Names of the coordinates.
     pub(crate) coordinates: &'a [String],
-    /// What was left out.
+    /// Samples that were skipped because they could not be read, one line each.
     pub(crate) skipped: &'a [String],
 }
 
-impl<'a> Known<'a> {
-    /// Knows factors and classes only.
+impl<'a> SampleMetadata<'a> {
+    /// Returns metadata of factors and classes only.
     pub(crate) const fn only(annotations: &'a Annotations) -> Self {
         Self { annotations, partition: None, coordinates: &[], skipped: &[] }
     }

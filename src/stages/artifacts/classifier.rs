@@ -1,9 +1,9 @@
 //! Classifiers of images: `classifier.json` and `weights.safetensors`.
 
-use crate::classification::{ClassifierFiles, ImageClassifier};
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
+use crate::evaluation::probe::{ClassifierFiles, ImageClassifier};
 
 const DESCRIPTION: &str = "classifier.json";
 /// The file of the weights.

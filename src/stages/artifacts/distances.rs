@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{read_array, write_array};
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::geometry::{AnchorLink, Distances, GeometryError, Links, Rescale};
@@ -134,7 +134,7 @@ mod tests {
         );
         assert_eq!(
             damaged(TABLE, &[0, 0, 0, 0]),
-            "distances.npy is not what it should be: 1 dimensions instead of 2"
+            "distances.npy is not what it should be: expected 2 dimensions, found 1"
         );
     }
 

@@ -1,6 +1,6 @@
 //! Figures: the numbers as `figure.json`, and `figure.png` and `figure.svg` drawn from them.
 
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::report::Figure;

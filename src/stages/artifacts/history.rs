@@ -1,6 +1,6 @@
 //! The record of a training: `history.csv` beside the model, one line for each epoch.
 
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::training::History;

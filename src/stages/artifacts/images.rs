@@ -8,12 +8,11 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use npyz::NpyHeader;
-
-use super::annotations::{self, Known};
+use super::annotations::{self, SampleMetadata};
 use super::arrays::read_bytes;
+use crate::data::formats::npy::Header;
 use crate::data::{Broken, Catalog, DataError, ImageShape, ImageSink, ImageSource, Images, Split};
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 
@@ -65,7 +64,7 @@ pub(super) fn write(images: &Images, writer: &mut ArtifactWriter) -> Result<(), 
     let malformed = |error: DataError| ArtifactError::malformed(PIXELS, error);
     file.begin(images.shape(), images.len()).map_err(malformed)?;
     file.push(images.pixels()).map_err(malformed)?;
-    file.finish(writer, Known::only(images.annotations()))
+    file.finish(writer, SampleMetadata::only(images.annotations()))
 }
 
 pub(super) fn read(reader: &ArtifactReader) -> Result<Images, ArtifactError> {
@@ -90,17 +89,15 @@ impl StoredImages {
     /// Opens the images of an artifact.
     pub(crate) fn open(reader: &ArtifactReader) -> Result<Self, ArtifactError> {
         let mut file = File::open(reader.path(PIXELS)?).map_err(ArtifactError::file(PIXELS))?;
-        let header = NpyHeader::from_reader(&mut file)
-            .map_err(|error| ArtifactError::malformed(PIXELS, error))?;
-        let start = file.stream_position().map_err(ArtifactError::file(PIXELS))?;
-        let &[count, channels, height, width] = header.shape() else {
-            return Err(ArtifactError::malformed(PIXELS, "expected four dimensions"));
+        let header =
+            Header::read(&mut file).map_err(|reason| ArtifactError::malformed(PIXELS, reason))?;
+        let start = header.length;
+        let &[count, channels, height, width] = header.shape.as_slice() else {
+            return Err(ArtifactError::malformed(PIXELS, "expected 4 dimensions"));
         };
-        let side = |length: u64| length as usize;
-        let shape =
-            ImageShape { channels: side(channels), height: side(height), width: side(width) };
+        let shape = ImageShape { channels, height, width };
         let catalog = Catalog {
-            count: side(count),
+            count,
             annotations: annotations::read(reader)?,
             partition: annotations::partition(reader)?,
         };
@@ -154,7 +151,7 @@ impl ImageFile {
     pub(crate) fn finish(
         mut self,
         writer: &mut ArtifactWriter,
-        known: Known<'_>,
+        known: SampleMetadata<'_>,
     ) -> Result<(), ArtifactError> {
         let header = self.header();
         if let Some(file) = &mut self.file {
@@ -175,14 +172,9 @@ impl ImageFile {
         const LENGTH: usize = 128;
         let ImageShape { channels, height, width } = self.shape;
         let count = self.count();
-        let mut header = b"\x93NUMPY\x01\x00".to_vec();
-        header.extend(((LENGTH - header.len() - 2) as u16).to_le_bytes());
         let shape = format!("({count}, {channels}, {height}, {width})");
-        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}");
-        header.extend(text.as_bytes());
-        header.resize(LENGTH - 1, b' ');
-        header.push(b'\n');
-        header
+        let dict = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}");
+        Header::encode(&dict, LENGTH)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), DataError> {
@@ -227,7 +219,7 @@ mod tests {
         file.push(&[1, 2, 3, 4]).unwrap();
         file.push(&[5, 6]).unwrap();
         let parts = [Split::Test, Split::Train, Split::Train];
-        let all = Known { partition: Some(&parts), ..Known::only(&known) };
+        let all = SampleMetadata { partition: Some(&parts), ..SampleMetadata::only(&known) };
         file.finish(&mut writer, all).unwrap();
         let names = ["images.npy", "factors.npy", "classes.npy", "parts.npy", "about.json"];
         let reader = writer.reader(&names).unwrap();

@@ -14,7 +14,7 @@ mod record;
 mod table;
 mod vectors;
 
-pub(super) use annotations::Known;
+pub(super) use annotations::SampleMetadata;
 pub(super) use classifier::CLASSIFIER_WEIGHTS;
 pub use history::TrainingHistory;
 pub use images::{AnyImages, TrainImages};
@@ -22,9 +22,9 @@ pub(super) use images::{ImageFile, images_kind};
 pub use vectors::{AnySamples, TrainSamples};
 pub(super) use vectors::{open_samples, vectors_kind, write_vectors};
 
-use crate::classification::ImageClassifier;
-use crate::engine::artifact::{Artifact, ArtifactError, ArtifactWriter};
-use crate::engine::context::StageError;
+use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactWriter};
+use crate::engine::stage::context::StageError;
+use crate::evaluation::probe::ImageClassifier;
 use crate::geometry::{Distances, Neighbors};
 use crate::numerics::Points;
 use crate::report::Values;
@@ -51,7 +51,8 @@ pub(super) fn required_files(kind: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Reads what a program left as what it declared: a bad file is its own fault, not its reader's.
+/// Reads the files of a program as the kind it declares, so that a malformed file fails the program's own
+/// stage, not its reader.
 pub(super) fn check(
     kind: &str,
     writer: &ArtifactWriter,

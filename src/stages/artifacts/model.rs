@@ -1,6 +1,6 @@
-//! Trained models: `model.json` and `weights.safetensors`, and the `history.json` of training.
+//! Trained models: `model.json` and `weights.safetensors`, and the `history.csv` of training.
 
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::training::{ModelFiles, TrainedModel};

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{read_array, write_array};
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::geometry::Neighbors;

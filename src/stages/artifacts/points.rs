@@ -3,7 +3,7 @@
 use super::arrays::{read_array, write_array};
 use super::images::{self, PIXELS};
 use super::vectors::SAMPLES;
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::numerics::Points;

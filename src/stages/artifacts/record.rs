@@ -1,6 +1,6 @@
 //! Measured values: `record.json`, a flat object that any program can write too.
 
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::report::{Values, values_from_json, values_to_json};

@@ -1,6 +1,6 @@
 //! Tables: the numbers as `table.json`, and `table.tex`, `.md`, `.csv`, `.txt` made from them.
 
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::report::{Table, csv, latex, markdown, terminal};

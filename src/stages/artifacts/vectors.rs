@@ -1,10 +1,10 @@
 //! Vector sets: `points.npy` (one row per vector) and what is known of them; and samples of either
-//! sort, for stages that take both.
+//! kind, for stages that read both.
 
-use super::annotations::{self, Known};
+use super::annotations::{self, SampleMetadata};
 use super::images::{self, PIXELS, StoredImages};
 use crate::data::{SampleSet, Samples, Split, Vectors};
-use crate::engine::artifact::{
+use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
 use crate::numerics::Points;
@@ -28,11 +28,12 @@ pub(crate) fn write_vectors(
 ) -> Result<(), ArtifactError> {
     vectors.points().write(writer)?;
     let coordinates = vectors.coordinates();
-    let known = Known { annotations: vectors.annotations(), partition, coordinates, skipped };
+    let known =
+        SampleMetadata { annotations: vectors.annotations(), partition, coordinates, skipped };
     known.write(writer, vectors.points().rows())
 }
 
-/// Opens samples of either sort; images are read only when they have been chosen.
+/// Opens images or vectors; images are read only when they have been chosen.
 pub(crate) fn open_samples(reader: &ArtifactReader) -> Result<Samples, ArtifactError> {
     if reader.files().contains_key(PIXELS) {
         return Ok(Samples::Images(Box::new(StoredImages::open(reader)?)));

@@ -1,81 +1,77 @@
-//! `Figure`: records, images, codes or the trainings of models as a picture.
-//!
-//! ```ron
-//! "variance-spectrum": Figure(
-//!     records: [Each("dimension-{model}-{seed}")],
-//!     picture: VarianceSpectrum(caption: "..", label: "Figure 1", series: "model", over: ["seed"]),
-//! ),
-//! "digits": Figure(
-//!     images: "train-images",
-//!     picture: ContactSheet(caption: "..", label: "Figure 2", columns: 10, count: 50,
-//!                           pick: Spread, under: ["class"]),   // or First, Random(seed)
-//! ),
-//! "interpolation": Figure(
-//!     paths: [Each("paths-{model}")],                          // of `Interpolate` stages
-//!     images: "test-images",                                   // their `data`, for the real ends
-//!     picture: Interpolation(caption: "..", label: "Figure 2", titles: {"pcae": "PCAE"}),
-//! ),
-//! "losses": Figure(
-//!     models: [Each("train-{model}-{seed}")],
-//!     picture: LearningCurves(caption: "..", label: "Figure 3", columns: ["total", "reconstruction"],
-//!                             scale: Log, series: "model", over: ["seed"]),
-//! ),
-//! "bottlenecks": Figure(
-//!     records: [Each("dimension-{model}-{seed}")],
-//!     picture: VarianceCurves(caption: "..", label: "Figure 4", show: Cumulative,   // or Shares
-//!                             series: "model", over: ["seed"], thresholds: [0.99, 0.999]),
-//! ),
-//! "gamma": Figure(
-//!     models: [Each("train-{model}-{seed}")],
-//!     picture: CoordinateCourse(caption: "..", label: "Figure 5", column: "gamma",  // or "variance"
-//!                               scale: Log, panels: "model", over: ["seed"]),
-//! ),
-//! "traversals": Figure(
-//!     paths: [Each("traversals-{model}")],              // of `Interpolate(between: Traversal(..))`
-//!     picture: Traversals(caption: "..", label: "Figure 6"),
-//! ),
-//! "reconstructions": Figure(
-//!     paths: [Each("decoded-{model}")],                 // of `Interpolate(between: Samples(..))`
-//!     images: "test-images",                            // their `data`
-//!     picture: Reconstructions(caption: "..", label: "Figure 7"),
-//! ),
-//! "codes": Figure(
-//!     codes: [Each("codes-{model}")],                   // of `Encode` stages
-//!     samples: "test-images",                           // their `data`, for the color
-//!     picture: CodeScatter(caption: "..", label: "Figure 8", coordinates: (1, 2), color: "scale"),
-//! ),
-//! "isometry": Figure(
-//!     codes: [Each("train-codes-{model}")],
-//!     distances: "distances",                           // of `Geodesic`, on the same samples
-//!     picture: DistanceScatter(caption: "..", label: "Figure 9", pairs: 2000, unit: Fitted),
-//! ),
-//! "runtime": Figure(
-//!     records: [Each("runtime-{model}-{seed}")],
-//!     picture: Bars(caption: "..", label: "Figure 10", field: "seconds_per_epoch",
-//!                   title: "Seconds per epoch", bars: "model", over: ["seed"], scale: Log),
-//! )
-//! ```
+//! The stage kind [`Figure`].
 
-mod codes;
 mod problems;
-mod review;
-mod rows;
-mod sheet;
-mod strips;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, AnySamples, TrainingHistory};
 use super::records::labeled_records;
-use crate::engine::artifact::Artifact;
-use crate::engine::context::{RunContext, StageError};
-use crate::engine::stage::{Each, Input, Kind, Labels, Problem, Producer, Stage, StageRef};
+use crate::engine::stage::artifact::Artifact;
+use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::{Each, Input, Inputs, Kind, Labels, Problem, Producer, Stage, StageRef};
 use crate::geometry::Distances;
 use crate::numerics::Points;
-use crate::report::{Course, Figure as Drawn, FigureSpec, Record, Values};
+use crate::report::{FigureInputs, FigureSpec, TrainingLog, Values};
 
-/// Settings of a figure stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A figure of records, images, codes or training histories.
+///
+/// ```ron
+/// "variance-spectrum": Figure(
+///     records: [Each("dimension-{model}-{seed}")],
+///     picture: VarianceSpectrum(caption: "..", label: "Figure 1", series: "model", over: ["seed"]),
+/// ),
+/// "digits": Figure(
+///     images: "train-images",
+///     picture: ContactSheet(caption: "..", label: "Figure 2", columns: 10, count: 50,
+///                           pick: Spread, under: ["class"]),   // or First, Random(seed)
+/// ),
+/// "interpolation": Figure(
+///     paths: [Each("paths-{model}")],                          // of `Interpolate` stages
+///     images: "test-images",                                   // their `data`, for the real ends
+///     picture: Interpolation(caption: "..", label: "Figure 2", titles: {"pcae": "PCAE"}),
+/// ),
+/// "losses": Figure(
+///     models: [Each("train-{model}-{seed}")],
+///     picture: LearningCurves(caption: "..", label: "Figure 3", columns: ["total", "reconstruction"],
+///                             scale: Log, series: "model", over: ["seed"]),
+/// ),
+/// "bottlenecks": Figure(
+///     records: [Each("dimension-{model}-{seed}")],
+///     picture: VarianceCurves(caption: "..", label: "Figure 4", show: Cumulative,   // or Shares
+///                             series: "model", over: ["seed"], thresholds: [0.99, 0.999]),
+/// ),
+/// "gamma": Figure(
+///     models: [Each("train-{model}-{seed}")],
+///     picture: CoordinateCourse(caption: "..", label: "Figure 5", column: "gamma",  // or "variance"
+///                               scale: Log, panels: "model", over: ["seed"]),
+/// ),
+/// "traversals": Figure(
+///     paths: [Each("traversals-{model}")],              // of `Interpolate(between: Traversal(..))`
+///     picture: Traversals(caption: "..", label: "Figure 6"),
+/// ),
+/// "reconstructions": Figure(
+///     paths: [Each("decoded-{model}")],                 // of `Interpolate(between: Samples(..))`
+///     images: "test-images",                            // their `data`
+///     picture: Reconstructions(caption: "..", label: "Figure 7"),
+/// ),
+/// "codes": Figure(
+///     codes: [Each("codes-{model}")],                   // of `Encode` stages
+///     samples: "test-images",                           // their `data`, for the color
+///     picture: CodeScatter(caption: "..", label: "Figure 8", coordinates: (1, 2), color: "scale"),
+/// ),
+/// "isometry": Figure(
+///     codes: [Each("train-codes-{model}")],
+///     distances: "distances",                           // of `Geodesic`, on the same samples
+///     picture: DistanceScatter(caption: "..", label: "Figure 9", pairs: 2000, unit: Fitted),
+/// ),
+/// "runtime": Figure(
+///     records: [Each("runtime-{model}-{seed}")],
+///     picture: Bars(caption: "..", label: "Figure 10", field: "seconds_per_epoch",
+///                   title: "Seconds per epoch", bars: "model", over: ["seed"], scale: Log),
+/// )
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Families of records; those with equal labels are joined.
@@ -93,13 +89,13 @@ pub struct Figure {
     /// Families of codes, for pictures that show codes as points.
     #[serde(default, skip_serializing)]
     pub codes: Vec<Each<Points>>,
-    /// The samples that `codes` are of, for what is known of them.
+    /// The samples that were encoded to `codes`, for their factors and classes.
     #[serde(default, skip_serializing)]
     pub samples: Option<StageRef<AnySamples>>,
-    /// Distances between the samples that `codes` are of.
+    /// Distances between the samples that were encoded to `codes`.
     #[serde(default, skip_serializing)]
     pub distances: Option<StageRef<Distances>>,
-    /// What is drawn.
+    /// The figure to draw.
     pub picture: FigureSpec,
 }
 
@@ -119,7 +115,7 @@ impl Stage for Figure {
         inputs
     }
 
-    fn output(&self, _inputs: &[Vec<&str>]) -> String {
+    fn output(&self, _inputs: &Inputs<'_, str>) -> String {
         "figure".to_owned()
     }
 
@@ -127,12 +123,12 @@ impl Stage for Figure {
         true
     }
 
-    fn problems(&self, inputs: &[Vec<Producer>]) -> Vec<Problem> {
+    fn problems(&self, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         problems::of(self, inputs)
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let figure = self.drawn(context)?;
+        let figure = self.picture.finish(&self.load(context)?)?;
         for panel in figure.summaries() {
             context.log(&panel);
         }
@@ -158,16 +154,16 @@ fn load_all<T: Artifact>(
     Ok(loaded)
 }
 
-/// Loads families whose members get a panel each, with the labels that tell these apart.
+/// Loads families whose members get a panel each, with the labels by which these differ.
 fn load_panels<T: Artifact>(
     context: &RunContext,
     families: &[Each<T>],
 ) -> Result<Vec<(Labels, T)>, StageError> {
-    load_all(context, families).map(told_apart)
+    load_all(context, families).map(with_differing_labels)
 }
 
 /// Keeps the labels by which members differ: what all have in common is no title.
-fn told_apart<T>(mut members: Vec<(Labels, T)>) -> Vec<(Labels, T)> {
+fn with_differing_labels<T>(mut members: Vec<(Labels, T)>) -> Vec<(Labels, T)> {
     let Some((first, _)) = members.first() else {
         return members;
     };
@@ -187,73 +183,30 @@ fn told_apart<T>(mut members: Vec<(Labels, T)>) -> Vec<(Labels, T)> {
 }
 
 impl Figure {
-    /// Loads what the picture shows, and builds it.
-    fn drawn(&self, context: &RunContext) -> Result<Drawn, StageError> {
-        let images = |context: &RunContext| {
-            let images = self.images.as_ref().map(|images| context.load(images)).transpose();
-            images.map(|images| images.map(|AnyImages(images)| images))
+    /// Loads everything that is given, which is what the picture shows.
+    fn load(&self, context: &RunContext) -> Result<FigureInputs, StageError> {
+        let images = self.images.as_ref().map(|images| context.load(images)).transpose()?;
+        let samples = self.samples.as_ref().map(|samples| context.load(samples)).transpose()?;
+        let distances = self.distances.as_ref().map(|distances| context.load(distances));
+        let training = |(labels, TrainingHistory(history)): (Labels, TrainingHistory)| {
+            TrainingLog { labels, columns: history.columns, rows: history.rows }
         };
-        Ok(match &self.picture {
-            FigureSpec::Bars(spec) => Drawn::Bars(spec.build(&self.load_records(context)?)?),
-            FigureSpec::CodeScatter(spec) => {
-                let samples = self.samples.as_ref().map(|samples| context.load(samples));
-                let samples = samples.transpose()?.map(|AnySamples(samples)| samples);
-                let codes = load_panels(context, &self.codes)?;
-                Drawn::CodeScatter(codes::code_scatter(spec, &codes, samples.as_ref())?)
-            }
-            FigureSpec::ContactSheet(spec) => {
-                let images = images(context)?.ok_or("there are no images")?;
-                Drawn::ContactSheet(sheet::sheet(spec, &images)?)
-            }
-            FigureSpec::CoordinateCourse(spec) => {
-                Drawn::CoordinateCourse(spec.build(&self.load_courses(context)?)?)
-            }
-            FigureSpec::DistanceScatter(spec) => {
-                let distances = self.distances.as_ref().ok_or("there are no distances")?;
-                let (codes, distances) =
-                    (load_panels(context, &self.codes)?, context.load(distances)?);
-                Drawn::DistanceScatter(codes::distance_scatter(spec, &codes, &distances)?)
-            }
-            FigureSpec::Interpolation(spec) => {
-                let (paths, ends) = (load_panels(context, &self.paths)?, images(context)?);
-                Drawn::Interpolation(strips::strips(spec, &paths, ends.as_ref())?)
-            }
-            FigureSpec::LearningCurves(spec) => {
-                Drawn::LearningCurves(spec.build(&self.load_courses(context)?)?)
-            }
-            FigureSpec::Reconstructions(spec) => {
-                let real = images(context)?.ok_or("there are no images")?;
-                let decoded = load_panels(context, &self.paths)?;
-                Drawn::Reconstructions(rows::reconstructions(spec, &decoded, &real)?)
-            }
-            FigureSpec::Traversals(spec) => {
-                Drawn::Traversals(rows::traversals(spec, &load_panels(context, &self.paths)?)?)
-            }
-            FigureSpec::VarianceCurves(spec) => {
-                Drawn::VarianceCurves(spec.build(&self.load_records(context)?)?)
-            }
-            FigureSpec::VarianceSpectrum(spec) => {
-                Drawn::VarianceSpectrum(spec.build(&self.load_records(context)?)?)
-            }
-        })
-    }
-
-    fn load_records(&self, context: &RunContext) -> Result<Vec<Record>, StageError> {
-        let records = labeled_records(context, &self.records)?;
-        context.log(&format!("{} records", records.len()));
-        Ok(records)
-    }
-
-    /// Loads what trainings recorded.
-    fn load_courses(&self, context: &RunContext) -> Result<Vec<Course>, StageError> {
-        let course = |(labels, TrainingHistory(history)): (Labels, TrainingHistory)| Course {
-            labels,
-            columns: history.columns,
-            rows: history.rows,
+        let paths = load_panels(context, &self.paths)?.into_iter();
+        let inputs = FigureInputs {
+            records: labeled_records(context, &self.records)?,
+            images: images.map(|AnyImages(images)| images),
+            trainings: load_all(context, &self.models)?.into_iter().map(training).collect(),
+            paths: paths.map(|(labels, AnyImages(images))| (labels, images)).collect(),
+            codes: load_panels(context, &self.codes)?,
+            samples: samples.map(|AnySamples(samples)| samples),
+            distances: distances.transpose()?,
         };
-        let courses: Vec<Course> =
-            load_all(context, &self.models)?.into_iter().map(course).collect();
-        context.log(&format!("{} trainings", courses.len()));
-        Ok(courses)
+        if !self.records.is_empty() {
+            context.log(&format!("{} records", inputs.records.len()));
+        }
+        if !self.models.is_empty() {
+            context.log(&format!("{} trainings", inputs.trainings.len()));
+        }
+        Ok(inputs)
     }
 }

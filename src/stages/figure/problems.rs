@@ -1,72 +1,30 @@
 //! Mistakes in a figure's settings that can be seen before anything runs.
 
 use super::Figure;
-use super::review::{
-    bars, code_scatter, coordinate_course, curves, labeled, spectrum, variance_curves,
-};
-use crate::engine::stage::{Problem, Producer};
-use crate::report::FigureSpec;
-use crate::stages::records::Reported;
+use crate::engine::stage::{Inputs, Problem, Producer};
+use crate::report::{FigureChecks, FigureFamily, FigureMistake};
+use crate::stages::report_checker::{ReportChecker, Reported};
 
 /// Returns the mistakes of a figure.
-pub(super) fn of(figure: &Figure, inputs: &[Vec<Producer>]) -> Vec<Problem> {
-    let wrong: Vec<Problem> = superfluous(figure).into_iter().chain(missing(figure)).collect();
-    if !wrong.is_empty() {
-        return wrong;
-    }
-    // Of the inputs that a picture takes, `images` come before families and all others after.
-    let families = inputs.get(usize::from(figure.images.is_some())..).unwrap_or_default();
-    match &figure.picture {
-        FigureSpec::Bars(spec) => bars(spec, inputs),
-        FigureSpec::CodeScatter(spec) => {
-            code_scatter(spec, &inputs[..figure.codes.len().min(inputs.len())])
-        }
-        FigureSpec::ContactSheet(_) => Vec::new(),
-        FigureSpec::CoordinateCourse(spec) => coordinate_course(spec, inputs),
-        FigureSpec::DistanceScatter(spec) => {
-            let codes = &inputs[..figure.codes.len().min(inputs.len())];
-            labeled(Reported::Codes, &spec.titles, codes)
-        }
-        FigureSpec::Interpolation(spec) => labeled(Reported::Paths, &spec.titles, families),
-        FigureSpec::LearningCurves(spec) => curves(spec, inputs),
-        FigureSpec::Reconstructions(spec) | FigureSpec::Traversals(spec) => {
-            labeled(Reported::Paths, &spec.titles, families)
-        }
-        FigureSpec::VarianceCurves(spec) => variance_curves(spec, inputs),
-        FigureSpec::VarianceSpectrum(spec) => spectrum(spec, inputs),
+pub(super) fn of(figure: &Figure, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
+    let given = given(figure);
+    let is_given = |field: &str| given.contains(&field);
+    let lacking = figure.picture.wrong_inputs(&is_given).map(problem);
+    let wrong: Vec<Problem> = superfluous(figure, &given).into_iter().chain(lacking).collect();
+    match figure.picture.checks() {
+        Some(checks) if wrong.is_empty() => check(&checks, inputs),
+        _ => wrong,
     }
 }
 
-/// Returns what a picture shows, and the inputs for it.
-const fn shown(picture: &FigureSpec) -> (&'static str, &'static [&'static str]) {
-    match picture {
-        FigureSpec::Bars(_) => ("bars show records", &["records"]),
-        FigureSpec::CodeScatter(_) => (
-            "a scatter of codes shows codes and what is known of their samples",
-            &["codes", "samples"],
-        ),
-        FigureSpec::ContactSheet(_) => ("a contact sheet shows images", &["images"]),
-        FigureSpec::CoordinateCourse(_) => ("the course of coordinates shows models", &["models"]),
-        FigureSpec::DistanceScatter(_) => {
-            ("a scatter of distances shows codes and distances", &["codes", "distances"])
-        }
-        FigureSpec::Interpolation(_) => {
-            ("an interpolation shows paths and the images at their ends", &["paths", "images"])
-        }
-        FigureSpec::LearningCurves(_) => ("learning curves show models", &["models"]),
-        FigureSpec::Reconstructions(_) => {
-            ("reconstructions show paths and the images they stand for", &["paths", "images"])
-        }
-        FigureSpec::Traversals(_) => ("traversals show paths", &["paths"]),
-        FigureSpec::VarianceCurves(_) => ("variance curves show records", &["records"]),
-        FigureSpec::VarianceSpectrum(_) => ("a spectrum shows records", &["records"]),
-    }
+fn problem(mistake: FigureMistake) -> Problem {
+    let FigureMistake { setting, message, help } = mistake;
+    Problem { field: setting, message, help: Some(help) }
 }
 
-/// Returns inputs that the picture does not show.
-fn superfluous(figure: &Figure) -> Vec<Problem> {
-    let (shows, shown) = shown(&figure.picture);
-    let given = [
+/// Returns the settings that name inputs.
+fn given(figure: &Figure) -> Vec<&'static str> {
+    let all = [
         ("records", !figure.records.is_empty()),
         ("images", figure.images.is_some()),
         ("models", !figure.models.is_empty()),
@@ -75,8 +33,14 @@ fn superfluous(figure: &Figure) -> Vec<Problem> {
         ("samples", figure.samples.is_some()),
         ("distances", figure.distances.is_some()),
     ];
-    let refused = given.into_iter().filter(|(field, is_given)| *is_given && !shown.contains(field));
-    let problem = |(field, _)| Problem {
+    all.into_iter().filter_map(|(field, is_given)| is_given.then_some(field)).collect()
+}
+
+/// Returns inputs that the picture does not show.
+fn superfluous(figure: &Figure, given: &[&'static str]) -> Vec<Problem> {
+    let (shows, shown) = figure.picture.shows();
+    let refused = given.iter().filter(|field| !shown.contains(field));
+    let problem = |&field: &&'static str| Problem {
         field,
         message: format!("{shows}, no {field}"),
         help: Some("delete this line".to_owned()),
@@ -84,55 +48,45 @@ fn superfluous(figure: &Figure) -> Vec<Problem> {
     refused.map(problem).collect()
 }
 
-/// Returns a single input that the picture lacks; families are reviewed with their axes.
-fn missing(figure: &Figure) -> Option<Problem> {
-    let problem = |message: &str, help: &str| {
-        let (message, help) = (message.to_owned(), Some(help.to_owned()));
-        Some(Problem { field: "picture", message, help })
+fn check(checks: &FigureChecks<'_>, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
+    let reported = match checks.family {
+        FigureFamily::Records => Reported::Records,
+        FigureFamily::Models => Reported::Models,
+        FigureFamily::Paths => Reported::Paths,
+        FigureFamily::Codes => Reported::Codes,
     };
-    let images = "add `images: \"a stage that makes images\"`";
-    match &figure.picture {
-        FigureSpec::ContactSheet(_) if figure.images.is_none() => {
-            problem("a contact sheet shows images, and none are given", images)
-        }
-        FigureSpec::Reconstructions(_) if figure.images.is_none() => {
-            problem("reconstructions stand below real images, and none are given", images)
-        }
-        FigureSpec::DistanceScatter(_) if figure.distances.is_none() => problem(
-            "a scatter of distances needs those along the data, and none are given",
-            "add `distances: \"a Geodesic stage on the samples of the codes\"`",
-        ),
-        FigureSpec::CodeScatter(spec) if spec.color.is_some() && figure.samples.is_none() => {
-            problem(
-                "points are colored by what is known of samples, and none are given",
-                "add `samples: \"the stage that was encoded\"`, or delete `color`",
-            )
-        }
-        FigureSpec::CodeScatter(spec) if spec.color.is_none() && figure.samples.is_some() => {
-            problem(
-                "samples are given, but no factor of them to color points by",
-                "add `color: \"the name of a factor, or class\"`, or delete `samples`",
-            )
-        }
-        _ => None,
+    let mut checker = ReportChecker::of(reported, inputs);
+    let of_labels = checks.titles.iter().filter(|(name, _)| !checks.other_titles.contains(name));
+    checker.titles(&of_labels.map(|(name, title)| (name.clone(), title.clone())).collect());
+    for FigureMistake { setting, message, help } in &checks.mistakes {
+        checker.add(setting, message.clone(), help.as_str());
     }
+    if let Some((setting, value)) = checks.value {
+        checker.values(setting, &[value]);
+    }
+    if checks.family != FigureFamily::Records {
+        checker.distinct();
+    }
+    if !checks.roles.is_empty() {
+        checker.axes(&checks.roles);
+    }
+    checker.problems()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::stage::Stage;
-    use crate::stages::records::tests::{made, sweep, told};
+    use crate::stages::test_inputs::{grid, problems_of, producer};
 
     fn problems(settings: &str) -> Vec<String> {
         let picture = format!(r#"VarianceSpectrum((caption: "c", label: "l", {settings}))"#);
         let text = format!(r#"(records: [Each("x")], picture: {picture})"#);
         let figure: Figure = ron::from_str(&text).unwrap();
-        told(&figure.problems(&[sweep(Some(&["dimension", "variances"]))]))
+        problems_of(&figure, &[grid(Some(&["dimension", "variances"]))])
     }
 
     #[test]
-    fn mistakes_are_told_before_anything_runs() {
+    fn mistakes_are_reported_before_anything_runs() {
         assert!(problems(r#"series: "model", over: ["seed"]"#).is_empty());
         assert_eq!(
             problems(r#"series: "model", over: ["seed"], field: "variance""#),
@@ -152,13 +106,13 @@ mod tests {
     fn curve_problems(inputs: &str, settings: &str, producers: &[Vec<Producer>]) -> Vec<String> {
         let picture = format!(r#"LearningCurves((caption: "c", label: "l", {settings}))"#);
         let figure: Figure = ron::from_str(&format!("({inputs}, picture: {picture})")).unwrap();
-        told(&figure.problems(producers))
+        problems_of(&figure, producers)
     }
 
     #[test]
-    fn mistakes_in_learning_curves_are_told_before_anything_runs() {
+    fn mistakes_in_learning_curves_are_reported_before_anything_runs() {
         let models = r#"models: [Each("x")]"#;
-        let problems = |settings: &str| curve_problems(models, settings, &[sweep(None)]);
+        let problems = |settings: &str| curve_problems(models, settings, &[grid(None)]);
         let axes = r#"series: "model", over: ["seed"]"#;
         assert!(problems(&format!(r#"{axes}, titles: {{"total": "T", "pcae": "P"}}"#)).is_empty());
         assert_eq!(
@@ -167,8 +121,8 @@ mod tests {
         );
         assert_eq!(
             problems(r#"series: "model""#),
-            ["models: the axis `seed` of these models has no role here \
-              (name `seed` in one of: `series`, `over`)"]
+            ["models: the axis `seed` of these models is in neither `series` nor `over` \
+              (add `seed` to one of them)"]
         );
         assert_eq!(
             problems(&format!(r#"{axes}, titles: {{"pcea": "PCAE"}}"#)),
@@ -184,21 +138,21 @@ mod tests {
             ["columns: the column `total` is listed twice (list each column once)"]
         );
         assert_eq!(
-            curve_problems(models, axes, &[sweep(None), sweep(None)]),
-            ["models: two models stand for model=pcae, seed=0 \
-              (tell them apart by an axis, or show them in two reports)"]
+            curve_problems(r#"models: [Each("x"), Each("z")]"#, axes, &[grid(None), grid(None)]),
+            ["models: two models have the labels model=pcae, seed=0 \
+              (distinguish them by an axis, or show them in two reports)"]
         );
     }
 
     #[test]
-    fn mistakes_in_interpolations_are_told_before_anything_runs() {
+    fn mistakes_in_interpolations_are_reported_before_anything_runs() {
         let problems = |fields: &str, settings: &str, producers: &[Vec<Producer>]| {
             let picture = format!(r#"Interpolation((caption: "c", label: "l", {settings}))"#);
             let figure: Figure = ron::from_str(&format!("({fields}, picture: {picture})")).unwrap();
-            told(&figure.problems(producers))
+            problems_of(&figure, producers)
         };
         let both = r#"paths: [Each("x")], images: Some("y")"#;
-        let producers = [vec![made(&[], None)], sweep(None)];
+        let producers = [vec![producer(&[], None)], grid(None)];
         assert!(problems(both, r#"titles: {"pcae": "PCAE"}"#, &producers).is_empty());
         assert_eq!(
             problems(both, r#"titles: {"pcea": "PCAE"}"#, &producers),
@@ -234,7 +188,7 @@ mod tests {
         );
         let figure: Figure = ron::from_str(&spectrum).unwrap();
         assert_eq!(
-            told(&figure.problems(&[sweep(None)])),
+            problems_of(&figure, &[grid(None)]),
             ["models: a spectrum shows records, no models (delete this line)"]
         );
     }
@@ -242,14 +196,14 @@ mod tests {
     /// Reads a figure with inputs and a picture, and tells its mistakes.
     fn mistakes(inputs: &str, picture: &str, producers: &[Vec<Producer>]) -> Vec<String> {
         let text = format!("({inputs}, picture: {picture})");
-        let figure: Figure = crate::engine::spec::dialect().from_str(&text).unwrap();
-        told(&figure.problems(producers))
+        let figure: Figure = crate::engine::pipeline::values::dialect().from_str(&text).unwrap();
+        problems_of(&figure, producers)
     }
 
     #[test]
-    fn mistakes_in_variance_curves_and_bars_are_told_before_anything_runs() {
+    fn mistakes_in_variance_curves_and_bars_are_reported_before_anything_runs() {
         let records = r#"records: [Each("x")]"#;
-        let known = [sweep(Some(&["seconds", "variances"]))];
+        let known = [grid(Some(&["seconds", "variances"]))];
         let curves = |settings: &str| {
             let words = r#"caption: "c", label: "l""#;
             mistakes(records, &format!("VarianceCurves({words}, {settings})"), &known)
@@ -275,8 +229,10 @@ mod tests {
         );
         assert_eq!(
             bars(r#"field: "seconds""#),
-            ["records: the axis `seed` of these records has no role here \
-              (name `seed` in one of: `bars`, `groups`, `over`)"]
+            [
+                "records: the axis `seed` of these records is in neither `bars`, `groups` nor `over` \
+              (add `seed` to one of them)"
+            ]
         );
     }
 
@@ -285,7 +241,7 @@ mod tests {
         let course = |settings: &str| {
             let words = r#"caption: "c", label: "l""#;
             let picture = format!("CoordinateCourse({words}, {settings})");
-            mistakes(r#"models: [Each("x")]"#, &picture, &[sweep(None)])
+            mistakes(r#"models: [Each("x")]"#, &picture, &[grid(None)])
         };
         assert!(course(r#"column: "gamma", panels: "model", over: ["seed"]"#).is_empty());
         assert_eq!(
@@ -306,35 +262,35 @@ mod tests {
         let scatter = |inputs: &str, settings: &str, producers: &[Vec<Producer>]| {
             mistakes(inputs, &format!("CodeScatter({words}, {settings})"), producers)
         };
-        let one = vec![made(&[], None)];
+        let one = vec![producer(&[], None)];
         let both = format!(r#"{codes}, samples: "y""#);
-        assert!(scatter(&both, r#"color: "size""#, &[sweep(None), one.clone()]).is_empty());
-        assert!(scatter(codes, "", &[sweep(None)]).is_empty());
+        assert!(scatter(&both, r#"color: "size""#, &[grid(None), one.clone()]).is_empty());
+        assert!(scatter(codes, "", &[grid(None)]).is_empty());
         assert_eq!(
-            scatter(codes, r#"color: "size""#, &[sweep(None)]),
+            scatter(codes, r#"color: "size""#, &[grid(None)]),
             ["picture: points are colored by what is known of samples, and none are given \
               (add `samples: \"the stage that was encoded\"`, or delete `color`)"]
         );
         assert_eq!(
-            scatter(codes, "coordinates: (2, 2)", &[sweep(None)]),
+            scatter(codes, "coordinates: (2, 2)", &[grid(None)]),
             ["coordinates: coordinate 2 is on both axes \
               (name two different ones: `coordinates: (1, 2)`)"]
         );
         let twins = r#"codes: [Each("x"), Each("z")], distances: "y""#;
         assert_eq!(
-            mistakes(twins, &format!("DistanceScatter({words})"), &[sweep(None), sweep(None), one]),
-            ["codes: two codes stand for model=pcae, seed=0 \
-              (tell them apart by an axis, or show them in two reports)"]
+            mistakes(twins, &format!("DistanceScatter({words})"), &[grid(None), grid(None), one]),
+            ["codes: two codes have the labels model=pcae, seed=0 \
+              (distinguish them by an axis, or show them in two reports)"]
         );
         assert_eq!(
-            mistakes(codes, &format!("DistanceScatter({words})"), &[sweep(None)]),
+            mistakes(codes, &format!("DistanceScatter({words})"), &[grid(None)]),
             ["picture: a scatter of distances needs those along the data, and none are given \
               (add `distances: \"a Geodesic stage on the samples of the codes\"`)"]
         );
         let paths = r#"paths: [Each("x")]"#;
-        assert!(mistakes(paths, &format!("Traversals({words})"), &[sweep(None)]).is_empty());
+        assert!(mistakes(paths, &format!("Traversals({words})"), &[grid(None)]).is_empty());
         assert_eq!(
-            mistakes(paths, &format!("Reconstructions({words})"), &[sweep(None)]),
+            mistakes(paths, &format!("Reconstructions({words})"), &[grid(None)]),
             ["picture: reconstructions stand below real images, and none are given \
               (add `images: \"a stage that makes images\"`)"]
         );

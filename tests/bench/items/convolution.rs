@@ -1,4 +1,4 @@
-//! A convolution with all its slopes, guarded against burn's own.
+//! A convolution with all its gradients, guarded against burn's own.
 //!
 //! No other program's: trainings have one, and most of their time goes here.
 
@@ -6,7 +6,7 @@ use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use pcae::data::ImageShape;
-use pcae::kernels::{Convolution, Scales, Way, convolve};
+use pcae::kernels::{ConvShape, Convolution, Direction, convolve};
 
 use crate::item::{Given, Guard, Item, Measured, Peer};
 
@@ -29,12 +29,12 @@ impl Item for Guarded {
     }
 
     fn title(&self) -> String {
-        format!("Convolution of {BATCH} images, 32 to {OUTPUTS} channels, with slopes")
+        format!("Convolution of {BATCH} images, 32 to {OUTPUTS} channels, with gradients")
     }
 
     fn ours(&self, _given: &Given) -> Result<Measured, String> {
         let given = Inputs::new();
-        Ok(Measured::of(|| given.with_slopes(own)).1)
+        Ok(Measured::of(|| given.with_gradients(own)).1)
     }
 
     fn peer(&self) -> Option<Peer> {
@@ -43,15 +43,15 @@ impl Item for Guarded {
 
     fn guard(&self) -> Option<Guard> {
         let (given, same) = (Inputs::new(), Inputs::new());
-        let ours = move || given.with_slopes(own);
-        let naive = move || same.with_slopes(burns);
+        let ours = move || given.with_gradients(own);
+        let naive = move || same.with_gradients(burns);
         Some(Guard { floor: 1.2, ours: Box::new(ours), naive: Box::new(naive) })
     }
 }
 
 fn own(input: Tensor<2>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<2> {
-    let scales = Scales::halving(IMAGE, OUTPUTS);
-    convolve(Convolution { way: Way::Down, scales, relu: true }, input, weight, bias)
+    let shape = ConvShape::downsampling(IMAGE, OUTPUTS);
+    convolve(Convolution { direction: Direction::Down, shape, relu: true }, input, weight, bias)
 }
 
 fn burns(input: Tensor<2>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<2> {
@@ -82,8 +82,8 @@ impl Inputs {
         }
     }
 
-    /// Returns how large the output and the slopes are, all in all.
-    fn with_slopes(&self, by: fn(Tensor<2>, Tensor<4>, Tensor<1>) -> Tensor<2>) -> Vec<f64> {
+    /// Returns how large the output and the gradients are, all in all.
+    fn with_gradients(&self, by: fn(Tensor<2>, Tensor<4>, Tensor<1>) -> Tensor<2>) -> Vec<f64> {
         let device = Device::flex().autodiff();
         let mut sizes = Vec::new();
         for _ in 0..TIMES {
@@ -92,12 +92,12 @@ impl Inputs {
             let bias = Tensor::<1>::from_data(self.bias.clone(), &device).require_grad();
             let output = by(images.clone(), weight.clone(), bias.clone());
             let sum = output.square().sum();
-            let slopes = sum.clone().backward();
+            let gradients = sum.clone().backward();
             let size = |sum: Tensor<1>| f64::from(sum.into_scalar::<f32>());
             sizes.push(size(sum));
-            sizes.extend(images.grad(&slopes).map(|slopes| size(slopes.square().sum())));
-            sizes.extend(weight.grad(&slopes).map(|slopes| size(slopes.square().sum())));
-            sizes.extend(bias.grad(&slopes).map(|slopes| size(slopes.square().sum())));
+            sizes.extend(images.grad(&gradients).map(|gradients| size(gradients.square().sum())));
+            sizes.extend(weight.grad(&gradients).map(|gradients| size(gradients.square().sum())));
+            sizes.extend(bias.grad(&gradients).map(|gradients| size(gradients.square().sum())));
         }
         sizes
     }

@@ -24,7 +24,7 @@ struct Training {
     channels: usize,
     side: usize,
     /// Billions of operations in a step: two for each product of a weight with a value, going
-    /// forward, to the slopes of the values and to those of the weights.
+    /// forward, to the gradients of the values and to those of the weights.
     giga_operations: f64,
 }
 
@@ -53,7 +53,7 @@ fn operations(channels: usize, side: usize, widths: [usize; 4]) -> f64 {
     for (layer, outputs) in widths.into_iter().enumerate() {
         side /= 2;
         let products = inputs * outputs * 16 * side * side;
-        // Encoder and decoder; the images themselves need no slopes.
+        // Encoder and decoder; the images themselves need no gradients.
         total += if layer == 0 { 5 * products } else { 6 * products };
         inputs = outputs;
     }

@@ -1,0 +1,82 @@
+//! `pcae-run cache`: what the cache holds, whether it is intact, and how its index is rebuilt.
+
+use serde_json::json;
+
+use crate::cli::args::Common;
+use crate::cli::error::CommandError;
+use crate::cli::output::terminal;
+use crate::cli::workspace::open_cache;
+use crate::engine::cache::Cache;
+
+/// Shows what the cache holds.
+pub(super) fn stats(common: &Common) -> Result<(), CommandError> {
+    let cache = open_cache(common)?;
+    let (entries, bytes) = cache.size()?;
+    let kinds = cache.size_by_kind()?;
+    let trajectories = cache.trajectories()?;
+    let state_bytes: u64 = trajectories.iter().map(|trajectory| trajectory.bytes).sum();
+    if common.json {
+        let kinds: Vec<_> = kinds
+            .iter()
+            .map(|(kind, entries, bytes, seconds)| {
+                json!({"kind": kind, "entries": entries, "bytes": bytes, "seconds": seconds})
+            })
+            .collect();
+        terminal::json(&json!({
+            "entries": entries, "bytes": bytes, "kinds": kinds,
+            "trajectories": trajectories.len(), "trajectory_bytes": state_bytes,
+        }));
+        return Ok(());
+    }
+    for (kind, entries, bytes, seconds) in kinds {
+        terminal::line(&format!(
+            "{kind:<12} {entries:>6}  {:>9}  computed in {}",
+            terminal::size(bytes),
+            terminal::duration(seconds)
+        ));
+    }
+    terminal::line(&format!("{:<12} {entries:>6}  {:>9}", "all", terminal::size(bytes)));
+    if !trajectories.is_empty() {
+        terminal::line(&format!(
+            "{:<12} {:>6}  {:>9}  to resume from",
+            "saved states",
+            trajectories.len(),
+            terminal::size(state_bytes)
+        ));
+    }
+    Ok(())
+}
+
+/// Verifies every file of every result.
+pub(super) fn verify(common: &Common) -> Result<(), CommandError> {
+    let cache = open_cache(common)?;
+    let damaged = cache.verify()?;
+    let (entries, _) = cache.size()?;
+    if common.json {
+        terminal::json(&json!({"entries": entries, "damaged": damaged}));
+    }
+    if damaged.is_empty() {
+        if !common.json {
+            terminal::line(&format!("{}, all intact", terminal::count(entries, "result")));
+        }
+        return Ok(());
+    }
+    for (key, damage) in &damaged {
+        terminal::note(&format!("{key}: {damage}"));
+    }
+    let verb = if damaged.len() == 1 { "is" } else { "are" };
+    let damaged = format!("{} of {entries} results {verb} damaged", damaged.len());
+    Err(CommandError::cache(damaged).hint("run with `--verify` to compute them again"))
+}
+
+/// Rebuilds the index.
+pub(super) fn rebuild(common: &Common) -> Result<(), CommandError> {
+    let entries = Cache::rebuild(&common.cache)?;
+    if common.json {
+        terminal::json(&json!({"entries": entries}));
+    } else {
+        let results = terminal::count(entries, "result");
+        terminal::line(&format!("rebuilt the index: {results}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! `pcae-run compare`: published numbers beside ours, each with a verdict.
+
+mod undecided_cells;
+pub(super) mod until_decided;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::cli::args::Common;
+use crate::cli::error::{CommandError, Finding};
+use crate::cli::output::terminal;
+use crate::cli::workspace::Workspace;
+use crate::engine::run::status::StageStatus;
+use crate::engine::stage::artifact::Artifact;
+use crate::report::terminal::listing;
+use crate::report::{Cell, Judged, Table, Titled, judge, rounded};
+use crate::stages::AnyStage;
+
+/// The verdicts in the order in which they are counted.
+const WORDS: [&str; 5] = ["reproduced", "better", "differs", "inconclusive", "not measured"];
+
+/// Compares every published number of a pipeline's tables; with `strict`, one that is not confirmed
+/// makes the exit code 4.
+pub(super) fn compare(
+    common: &Common,
+    alpha: f64,
+    strict: bool,
+    file: Option<&Path>,
+) -> Result<ExitCode, CommandError> {
+    let workspace = Workspace::open(common, file)?;
+    let found = tables(&workspace)?;
+    let judged = judge(&found.tables, alpha);
+    let comparison = Comparison { alpha, found, judged, analyses: None };
+    comparison.show(common, strict, &workspace)
+}
+
+/// The tables of a pipeline that have results.
+struct CachedTables {
+    /// The tables by stage.
+    tables: Vec<(String, Table)>,
+    /// Published numbers of tables that are not cached.
+    missing: usize,
+}
+
+/// The last interim analysis of a cell, where runs are added until a verdict is reached.
+#[derive(Clone, Debug)]
+struct InterimAnalysis {
+    /// Its number, counted from 1.
+    number: u32,
+    /// Its share of alpha.
+    alpha: f64,
+    /// Runs of the cell before any was added.
+    first_runs: usize,
+}
+
+/// Tables with the verdicts on their published numbers.
+struct Comparison {
+    /// Probability of any wrong verdict of one kind.
+    alpha: f64,
+    /// The tables.
+    found: CachedTables,
+    /// The verdicts.
+    judged: Vec<Judged>,
+    /// The last interim analysis of each, and how many there were, if runs were added.
+    analyses: Option<(Vec<InterimAnalysis>, u32)>,
+}
+
+impl Comparison {
+    /// Prints everything; returns the exit code.
+    fn show(
+        &self,
+        common: &Common,
+        strict: bool,
+        workspace: &Workspace,
+    ) -> Result<ExitCode, CommandError> {
+        let Self { found, judged, .. } = self;
+        if judged.is_empty() && found.missing == 0 {
+            return Err(nothing_published(workspace));
+        }
+        for (name, table) in &found.tables {
+            let own = (0..judged.len()).filter(|&at| judged[at].table == *name);
+            let own: Vec<_> = own.map(|at| (&judged[at], self.analysis(at))).collect();
+            if common.json {
+                for (judged, analysis) in own {
+                    terminal::json(&as_json(table, judged, self.alpha, analysis));
+                }
+            } else if !own.is_empty() {
+                print(name, table, &own);
+            }
+        }
+        self.show_counts(common.json);
+        let confirmed = judged.iter().all(|judged| judged.verdict.is_confirmed());
+        let failed = strict && !(confirmed && found.missing == 0);
+        Ok(if failed { Finding::Unconfirmed.into() } else { ExitCode::SUCCESS })
+    }
+
+    fn analysis(&self, at: usize) -> Option<&InterimAnalysis> {
+        self.analyses.as_ref().and_then(|(analyses, _)| analyses.get(at))
+    }
+
+    fn show_counts(&self, json: bool) {
+        let counts = WORDS.map(|word| {
+            let missing = if word == "not measured" { self.found.missing } else { 0 };
+            self.judged.iter().filter(|judged| judged.verdict.word() == word).count() + missing
+        });
+        let (alpha, count) = (self.alpha, self.analyses.as_ref().map(|(_, count)| *count));
+        if json {
+            let counts: serde_json::Map<String, Value> = WORDS
+                .iter()
+                .zip(counts)
+                .map(|(word, count)| (word.replace(' ', "-"), count.into()))
+                .collect();
+            let mut line = json!({"alpha": alpha, "adjusted": "holm", "counts": counts});
+            if let Some(count) = count {
+                line["looks"] = count.into();
+            }
+            terminal::json(&line);
+            return;
+        }
+        let counted = WORDS.iter().zip(counts).filter(|(_, count)| *count > 0);
+        let counted: Vec<_> = counted.map(|(word, count)| format!("{count} {word}")).collect();
+        let over = count.map_or_else(String::new, |count| {
+            format!(" over {}", terminal::count(count as usize, "look"))
+        });
+        terminal::line(&format!(
+            "{} (alpha {alpha}{over}, Holm-adjusted over all cells)",
+            counted.join(", ")
+        ));
+    }
+}
+
+/// Returns that there is nothing to compare with.
+fn nothing_published(workspace: &Workspace) -> CommandError {
+    let file = workspace.source.path().display();
+    let error = CommandError::usage(format!("{file} has no published numbers"));
+    error.hint("add them with `published: {..}` in the values of a table")
+}
+
+/// Returns the cached tables of a pipeline; prints what to run for the others.
+fn tables(workspace: &Workspace) -> Result<CachedTables, CommandError> {
+    let statuses = workspace.statuses()?;
+    let mut found = CachedTables { tables: Vec::new(), missing: 0 };
+    for (planned, status) in workspace.plan.stages().iter().zip(&statuses) {
+        let AnyStage::Table(declared) = &*planned.stage else {
+            continue;
+        };
+        if let StageStatus::Cached(result) = status {
+            let reader = workspace.cache.reader(&result.artifact);
+            let table = Table::read(&reader).map_err(CommandError::cache)?;
+            found.tables.push((planned.name.clone(), table));
+            continue;
+        }
+        let published: usize = declared.values.iter().map(|value| value.published.len()).sum();
+        found.missing += published;
+        if published > 0 {
+            let file = workspace.source.path().display();
+            let name = &planned.name;
+            terminal::note(&format!(
+                "`{name}` has {}, but is not cached: run `pcae-run {file} --until {name}`",
+                terminal::count(published, "published number")
+            ));
+        }
+    }
+    Ok(found)
+}
+
+fn print(name: &str, table: &Table, judged: &[(&Judged, Option<&InterimAnalysis>)]) {
+    let lines: Vec<Vec<String>> = judged
+        .iter()
+        .map(|(judged, _)| {
+            let (cell, digits) = (cell(table, judged), table.columns[judged.column].digits);
+            let (mean, spread) = cell.published.unwrap_or_default();
+            let p = |p: Option<f64>| p.map_or_else(|| "–".to_owned(), p_value);
+            vec![
+                place(table, judged, |label| &label.title).join(" / "),
+                with_spread(mean, spread, digits),
+                cell.mean
+                    .map_or_else(|| "–".to_owned(), |mean| with_spread(mean, cell.std, digits)),
+                cell.n.to_string(),
+                // A digit more than shown: a margin is often less than a unit of the last one.
+                rounded(judged.margin, digits + 1),
+                p(judged.equivalence_p),
+                p(judged.difference_p),
+                judged.verdict.to_string(),
+            ]
+        })
+        .collect();
+    terminal::line(&format!("{name} ({})", table.label));
+    let header = [
+        "cell",
+        "published",
+        "ours",
+        "n",
+        "margin",
+        "p (equivalence)",
+        "p (difference)",
+        "verdict",
+    ];
+    terminal::line(listing(&header, &lines).trim_end());
+    for (judged, analysis) in judged {
+        let place = place(table, judged, |label| &label.title).join(" / ");
+        if let Some(note) = &judged.note {
+            terminal::line(&format!("note: {place}: {note}"));
+        }
+        let runs = cell(table, judged).n;
+        if let Some(analysis) = analysis.filter(|analysis| analysis.first_runs < runs) {
+            let (first, number) = (analysis.first_runs, analysis.number);
+            terminal::line(&format!(
+                "extended: {place}: {runs} runs instead of {first}, look {number}"
+            ));
+        }
+    }
+    terminal::line("");
+}
+
+fn as_json(
+    table: &Table,
+    judged: &Judged,
+    alpha: f64,
+    analysis: Option<&InterimAnalysis>,
+) -> Value {
+    let cell = cell(table, judged);
+    let mut line = json!(judged);
+    line["place"] = json!(place(table, judged, |label| &label.name));
+    line["published"] = json!(cell.published);
+    line["published_runs"] = json!(table.published_runs);
+    line["ours"] = json!({"mean": cell.mean, "std": cell.std, "n": cell.n});
+    line["alpha"] = json!(analysis.map_or(alpha, |analysis| analysis.alpha));
+    if let Some(analysis) = analysis {
+        line["look"] = json!(analysis.number);
+        line["runs_before"] = json!(analysis.first_runs);
+    }
+    line
+}
+
+fn cell<'a>(table: &'a Table, judged: &Judged) -> &'a Cell {
+    &table.rows[judged.row].cells[judged.column]
+}
+
+/// Returns the labels of a cell and the value it shows.
+fn place<'a>(
+    table: &'a Table,
+    judged: &Judged,
+    shown: impl Fn(&'a Titled) -> &'a str,
+) -> Vec<&'a str> {
+    let column = &table.columns[judged.column];
+    let labels = table.rows[judged.row].labels.iter().chain(&column.labels);
+    labels.chain([&column.value]).map(shown).collect()
+}
+
+fn with_spread(mean: f64, spread: Option<f64>, digits: usize) -> String {
+    let spread = spread.map_or_else(String::new, |std| format!(" ± {}", rounded(std, digits)));
+    format!("{}{spread}", rounded(mean, digits))
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { rounded(p, 3) }
+}

@@ -1,0 +1,138 @@
+//! `pcae-run doctor`: checks on the user's own disk what the cache relies on, and shows the device
+//! that stages would use.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::args::Common;
+use crate::cli::error::{CommandError, Finding};
+use crate::cli::output::terminal::{self, Tone, paint};
+use crate::cli::workspace::open_cache;
+use crate::device;
+use crate::engine::cache::is_network;
+use crate::engine::system::clock;
+use crate::engine::system::host;
+
+type CheckResult = Result<String, String>;
+
+/// Runs every check; a failed one makes the exit code 5.
+pub(super) fn doctor(common: &Common) -> Result<ExitCode, CommandError> {
+    let folder = common.cache.join("doctor");
+    fs::create_dir_all(&folder)
+        .map_err(|cause| CommandError::cache(format!("{}: {cause}", folder.display())))?;
+    let checks: [(&str, CheckResult); 9] = [
+        ("atomic rename", atomic_rename(&folder)),
+        ("sync to disk", sync(&folder)),
+        ("file locks", locks(&folder)),
+        ("file clock", file_clock(&folder)),
+        ("file system", Ok(file_system(&common.cache))),
+        ("free space", free_space(&common.cache)),
+        ("cache index", index(common)),
+        ("device", compute_device(common)),
+        ("threads", Ok(terminal::count(host::cores(), "core"))),
+    ];
+    let _ = fs::remove_dir_all(&folder);
+    let mut failed = false;
+    for (name, result) in &checks {
+        failed |= result.is_err();
+        let (word, detail) = match result {
+            Ok(detail) => (paint(Tone::Good, "ok  "), detail),
+            Err(detail) => (paint(Tone::Bad, "FAIL"), detail),
+        };
+        if common.json {
+            terminal::json(&json!({"check": name, "ok": result.is_ok(), "detail": detail}));
+        } else {
+            terminal::line(&format!("{word} {name:<14} {detail}"));
+        }
+    }
+    Ok(if failed { Finding::Unhealthy.into() } else { ExitCode::SUCCESS })
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+fn atomic_rename(folder: &Path) -> CheckResult {
+    let (from, to) = (folder.join("new"), folder.join("old"));
+    fs::write(&to, "old").map_err(text)?;
+    fs::write(&from, "new").map_err(text)?;
+    fs::rename(&from, &to).map_err(text)?;
+    let text = fs::read_to_string(&to).map_err(text)?;
+    if text == "new" && !from.exists() {
+        Ok("a file replaces another in one step".to_owned())
+    } else {
+        Err("a renamed file did not replace the old one".to_owned())
+    }
+}
+
+fn sync(folder: &Path) -> CheckResult {
+    let mut file = File::create(folder.join("synced")).map_err(text)?;
+    file.write_all(b"x").and_then(|()| file.sync_all()).map_err(text)?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(text)?;
+    Ok("files and folders".to_owned())
+}
+
+fn locks(folder: &Path) -> CheckResult {
+    let path = folder.join("lock");
+    let open = || File::options().create(true).append(true).open(&path).map_err(text);
+    let (first, second) = (open()?, open()?);
+    first.lock().map_err(text)?;
+    if second.try_lock().is_ok() {
+        return Err(
+            "two processes can hold the same lock: runs must not share this cache".to_owned()
+        );
+    }
+    first.unlock().map_err(text)?;
+    second.try_lock().map_err(text)?;
+    Ok("one process at a time".to_owned())
+}
+
+fn file_clock(folder: &Path) -> CheckResult {
+    const TOLERATED: u64 = 5;
+    let path = folder.join("clock");
+    fs::write(&path, "x").map_err(text)?;
+    let written = fs::metadata(&path).map_err(text)?.mtime().unsigned_abs();
+    let skew = written.abs_diff(clock::now());
+    if skew <= TOLERATED {
+        Ok(format!("{skew} s from this machine's clock"))
+    } else {
+        // Keys rest on content, so a wrong clock costs nothing but rehashing.
+        Ok(format!("{skew} s from this machine's clock; input files are hashed more often"))
+    }
+}
+
+fn file_system(cache: &Path) -> String {
+    let text = if is_network(cache) {
+        "network: the index uses a rollback journal"
+    } else {
+        "local: the index uses a write-ahead log"
+    };
+    text.to_owned()
+}
+
+fn free_space(cache: &Path) -> CheckResult {
+    const LEAST: u64 = 1_000_000_000;
+    let found = rustix::fs::statvfs(cache).map_err(text)?;
+    let free = found.f_bavail * found.f_frsize;
+    let text = format!("{} free", terminal::size(free));
+    if free < LEAST { Err(format!("only {text}")) } else { Ok(text) }
+}
+
+fn index(common: &Common) -> CheckResult {
+    let cache = open_cache(common).map_err(text)?;
+    if let Some(damage) = cache.index_damage().map_err(text)? {
+        return Err(damage);
+    }
+    let (entries, bytes) = cache.size().map_err(text)?;
+    Ok(format!("{}, {}", terminal::count(entries, "result"), terminal::size(bytes)))
+}
+
+fn compute_device(common: &Common) -> CheckResult {
+    device::probe(common.device).map_err(text)?;
+    Ok(format!("{} ({})", common.device, device::family(common.device)))
+}

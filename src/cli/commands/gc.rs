@@ -1,0 +1,122 @@
+//! `pcae-run gc`: lists results that no pipeline uses any more, and deletes them on request.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::args::Common;
+use crate::cli::error::CommandError;
+use crate::cli::output::terminal;
+use crate::cli::workspace::{Workspace, open_cache};
+use crate::engine::cache::{Cache, Entry, GcRoots};
+use crate::engine::run::status::StageStatus;
+use crate::engine::stage::StageSet;
+
+/// Lists, and with `delete` removes, what no pipeline uses.
+pub(super) fn gc(
+    common: &Common,
+    files: &[PathBuf],
+    delete: bool,
+    free: Option<u64>,
+) -> Result<(), CommandError> {
+    let cache = open_cache(common)?;
+    // Nothing may come into use between the listing and the deletion.
+    let alone = if delete { Some(cache.hold_alone()?) } else { None };
+    let reached = reached(common, &cache, &pipelines(&cache, files)?)?;
+    let collection = cache.collectable(&reached, free.map(|megabytes| megabytes * 1_000_000))?;
+    let results: u64 = collection.candidates.iter().map(|candidate| candidate.bytes).sum();
+    let states: u64 = collection.trajectories.iter().map(|trajectory| trajectory.bytes).sum();
+    for candidate in &collection.candidates {
+        let run = &candidate.entry.run;
+        if common.json {
+            terminal::json(&json!({
+                "key": candidate.entry.key, "stage": run.stage, "bytes": candidate.bytes,
+                "seconds": run.seconds,
+            }));
+        } else {
+            terminal::line(&format!(
+                "{} {}/{}  {}, {} to recompute",
+                candidate.entry.key.short(),
+                run.pipeline,
+                run.stage,
+                terminal::size(candidate.bytes),
+                terminal::duration(run.seconds)
+            ));
+        }
+    }
+    for trajectory in &collection.trajectories {
+        if common.json {
+            terminal::json(&json!({"trajectory": trajectory.key, "bytes": trajectory.bytes}));
+        } else {
+            let (key, bytes) = (trajectory.key.short(), terminal::size(trajectory.bytes));
+            terminal::line(&format!("{key} saved state  {bytes}"));
+        }
+    }
+    let found = format!(
+        "{}, {}, {}, {}",
+        terminal::count(collection.candidates.len(), "result"),
+        terminal::count(collection.strays.len(), "unreferenced file"),
+        terminal::count(collection.abandoned.len(), "abandoned file"),
+        terminal::count(collection.trajectories.len(), "saved state"),
+    );
+    if let Some(alone) = alone {
+        let freed = cache.collect(&collection, &alone)?;
+        terminal::note(&format!("deleted {found}: {} freed", terminal::size(freed)));
+    } else {
+        terminal::note(&format!(
+            "to delete: {found} ({}); pass `--delete` to delete them",
+            terminal::size(results + states)
+        ));
+    }
+    Ok(())
+}
+
+fn pipelines(cache: &Cache, given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    let (known, gone): (Vec<_>, Vec<_>) =
+        cache.pipelines()?.into_iter().partition(|path| path.is_file());
+    for path in gone {
+        let path = path.display();
+        terminal::note(&format!("note: {path} no longer exists; its results are not kept"));
+    }
+    if known.is_empty() {
+        let error = CommandError::usage("no pipeline has been run with this cache yet");
+        return Err(error.hint("name the pipeline files whose results are kept"));
+    }
+    Ok(known)
+}
+
+/// Returns the keys and trajectories that the pipelines reach, or could reach again.
+///
+/// A stage whose key can't be worked out now, because something above it would run first, keeps
+/// every result that a stage of its name ever had: the run above it may well come out as before.
+/// Results of other devices and other environment variables stay, too.
+fn reached(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<GcRoots, CommandError> {
+    let entries = cache.entries()?;
+    let mut reached = GcRoots::default();
+    for file in files {
+        let workspace = Workspace::open(common, Some(file))?;
+        for (planned, status) in workspace.plan.stages().iter().zip(workspace.statuses()?) {
+            let record = match status {
+                StageStatus::Cached(result) => Some(workspace.cache.entry(&result.key)?.record),
+                StageStatus::Stale { record, .. } => Some(*record),
+                StageStatus::Waiting { .. } => None,
+            };
+            if let Some(record) = &record {
+                reached.keys.insert(record.key());
+                let horizon = planned.stage.as_stage().horizon();
+                reached.trajectories.extend(record.trajectory(horizon));
+            }
+            let of_stage = |entry: &&Entry| match &record {
+                Some(record) => record.is_alike(&entry.record),
+                None => {
+                    entry.run.pipeline == workspace.plan.name() && entry.run.stage == planned.name
+                }
+            };
+            reached.keys.extend(entries.iter().filter(of_stage).map(|entry| entry.key));
+        }
+    }
+    Ok(reached)
+}

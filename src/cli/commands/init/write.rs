@@ -1,0 +1,274 @@
+//! The text of a pipeline, from what the data are and the settings that suit them.
+
+use super::inspect::Inspection;
+use super::settings::Settings;
+use crate::cli::output::terminal;
+use crate::data::{
+    ArrayContent, ArrayFile, ColorMode, DatasetSpec, ImageFolder, PixelRange, SampleForm, TableFile,
+};
+
+/// Returns the text of a pipeline for data at a path, relative to the pipeline's folder.
+pub(super) fn pipeline(
+    name: &str,
+    place: &str,
+    inspection: &Inspection,
+    settings: &Settings,
+) -> String {
+    let Settings { network, latent, train, test, batch, length, slow_length, .. } = settings;
+    let Settings { graph, near, local, prior, .. } = settings;
+    let what = match inspection.form {
+        SampleForm::Image(shape) => {
+            format!("{} images of {} x {} pixels", inspection.count, shape.height, shape.width)
+        }
+        SampleForm::Vector { width } => {
+            format!("{} vectors of {}", inspection.count, terminal::count(width, "value"))
+        }
+    };
+    let (source, data) = (source(&inspection.source), data_stages(settings));
+    let path = quoted(place);
+    format!(
+        r#"// The intrinsic dimension of {name}: {what}.
+//
+// Written by `pcae-run init`. Edit it freely: only what depends on a change is computed again. What
+// to change first, all of it in `shared` and `axes`:
+// - beta: the weight of distances and order relative to reconstruction, at any scale of the data.
+//   If it is too small, dimensions remain that are not needed; if it is too large, some are lost and
+//   reconstructions are poor (table `errors`). PCAE is also shown with a tenth of it: trust a count
+//   on which both agree.
+// - threshold: the share of the variance that must be explained. Use 0.95 or 0.9 for noisy data.
+// - latent: must exceed the dimension. If a count comes near it, double it.
+// - seed: more seeds show how much a count varies; more steps (`length`) reduce that.
+// What a setting means: `pcae-run explain Pcae`, `pcae-run explain Train` and so on.
+Pipeline(
+    name: "{name}",
+    axes: {{
+        "seed": [0, 1, 2],
+        "learner": {{
+            "pcae": Pcae(
+                latent: Shared(latent), network: Shared(network), beta: Shared(beta),
+                gamma: Dynamic(threshold: 0.98, every: Steps({update})),
+            ),
+            "pcae-light": Pcae(
+                latent: Shared(latent), network: Shared(network), beta: Shared(light_beta),
+                gamma: Dynamic(threshold: 0.98, every: Steps({update})),
+            ),
+            "ard-vae": ArdVae(
+                latent: Shared(latent), network: Shared(network), beta: 1.0, prior_samples: {prior},
+            ),
+            "irmae": Irmae(latent: Shared(latent), network: Shared(network)),
+            "pca": Pca(latent: Shared(latent)),
+        }},
+        "model": ["pcae", "pcae-light", "hae", "pca-ae", "ard-vae", "irmae", "pca"],
+        // Coordinates in the model's own order, or principal axes of its codes: the first is for
+        // models that order their coordinates, the second is fair to all.
+        "count": {{
+            "coordinates": Variance(threshold: Shared(threshold)),
+            "axes": Spectrum(threshold: Shared(threshold)),
+        }},
+        "estimator": {{
+            "mle": Mle(neighbors: {near}, form: MacKayGhahramani),
+            "two-nn": TwoNn(discard: 0.1),
+            "local-pca": LocalPca(neighbors: {local}, rule: FukunagaOlsen()),
+            "correlation": CorrelationDimension(near: {half}, far: {near}),
+            "moments": Mom(neighbors: {near}),
+        }},
+    }},
+    shared: {{
+        "beta": {beta:?},
+        "light_beta": {light_beta:?},
+        "threshold": 0.99,
+        "latent": {latent},
+        "length": Steps({length}),
+        // HAE decodes, and PCA-AE trains, once per coordinate: they get fewer steps.
+        "slow_length": Steps({slow_length}),
+        "network": {network},
+        "path": {path},
+        "data": {source},
+        "division": Counts(train: {train}, validation: 0, test: {test}, seed: 0),
+    }},
+    stages: {{
+{data}
+        // Geodesic distances: along the data, not straight through the space between.
+        "distances": Geodesic(data: "train-data", neighbors: {graph}),
+
+        "train-{{learner}}-{{seed}}": Train(
+            model: Axis(learner), data: "train-data", distances: "distances",
+            length: Shared(length), batch_size: {batch}, optimizer: Adam(rate: 3e-3),
+            schedule: FlatThenCosine(flat: 0.5), seed: Axis(seed),
+        ),
+        "train-hae-{{seed}}": Train(
+            model: Hae(latent: Shared(latent), network: Shared(network)), data: "train-data",
+            length: Shared(slow_length), batch_size: {batch}, optimizer: Adam(rate: 3e-3),
+            schedule: FlatThenCosine(flat: 0.5), seed: Axis(seed),
+        ),
+        "train-pca-ae-{{seed}}": Train(
+            model: PcaAe(latent: Shared(latent), network: Shared(network), trunk: Shared),
+            data: "train-data", length: Shared(slow_length), batch_size: {batch},
+            optimizer: Adam(rate: 3e-3), schedule: FlatThenCosine(flat: 0.5), seed: Axis(seed),
+        ),
+        "codes-{{model}}-{{seed}}": Encode(model: "train-{{model}}-{{seed}}", data: "test-data"),
+        "dimension-{{model}}-{{count}}-{{seed}}": Estimate(
+            points: "codes-{{model}}-{{seed}}", estimator: Axis(count),
+        ),
+        "variances-{{model}}-{{seed}}": Estimate(
+            points: "codes-{{model}}-{{seed}}", estimator: Variance(threshold: Shared(threshold)),
+        ),
+        "error-{{model}}-{{seed}}": Score(
+            model: "train-{{model}}-{{seed}}", data: "test-data", metric: SquaredError,
+        ),
+
+        // Estimates from the distances to neighbors alone, without a model.
+        "neighbors": Neighbors(data: "train-data", count: {local}),
+        "dimension-{{estimator}}": Estimate(
+            points: "train-data", neighbors: "neighbors", estimator: Axis(estimator),
+        ),
+
+{reports}"#,
+        beta = settings.beta,
+        light_beta = settings.beta / 10.0,
+        update = (length / 10).max(1),
+        half = (near / 2).max(1),
+        reports = REPORTS.replace("MODEL_TITLES", MODEL_TITLES),
+    )
+}
+
+/// The stages that report, and the end of the pipeline.
+const REPORTS: &str = r#"        "dimension": Table(
+            records: [Each("dimension-{model}-{count}-{seed}")],
+            caption: "Dimension of the codes of test samples: the fewest coordinates or axes whose share of the variance reaches the threshold.",
+            label: "Models",
+            rows: ["model"], columns: ["count"], over: ["seed"],
+            values: [Value(field: "dimension", title: "", digits: 1)],
+            titles: {
+                MODEL_TITLES
+                "count": "Counted", "coordinates": "ordered coordinates", "axes": "principal axes",
+            },
+        ),
+        "errors": Table(
+            records: [Each("error-{model}-{seed}")],
+            caption: "Reconstruction: squared error of test samples. A dimension means little if the error is large.",
+            label: "Errors",
+            rows: ["model"], over: ["seed"],
+            values: [Value(field: "squared_error", title: "Squared error", best: Lowest)],
+            titles: {
+                MODEL_TITLES
+            },
+        ),
+        "model-free": Table(
+            records: [Each("dimension-{estimator}")],
+            caption: "Dimension from the distances to neighbors, without a model. Spread: standard error over samples.",
+            label: "Estimators",
+            rows: ["estimator"],
+            values: [
+                Value(field: "dimension", title: "Dimension", digits: 1),
+                Value(field: "spread", title: "Spread", digits: 2),
+            ],
+            titles: {
+                "estimator": "Estimator", "mle": "MLE", "two-nn": "TwoNN", "local-pca": "local PCA",
+                "correlation": "correlation", "moments": "moments",
+            },
+        ),
+        "spectrum": Figure(
+            records: [Each("variances-{model}-{seed}")],
+            picture: VarianceSpectrum(
+                caption: "Variance of each coordinate of the codes",
+                label: "Spectrum",
+                series: "model", over: ["seed"], threshold: Shared(threshold),
+                titles: {
+                    MODEL_TITLES
+                },
+            ),
+        ),
+    },
+)
+"#;
+
+/// Display names of the models.
+const MODEL_TITLES: &str = concat!(
+    r#""model": "Model", "pcae": "PCAE", "pcae-light": "PCAE, beta / 10", "hae": "HAE","#,
+    r#" "pca-ae": "PCA-AE", "ard-vae": "ARD-VAE", "irmae": "IRMAE", "pca": "PCA","#
+);
+
+/// Returns the stages that make `train-data` and `test-data`.
+fn data_stages(settings: &Settings) -> String {
+    let read = |name: &str, split: &str, steps: &str| {
+        format!(
+            "        \"{name}\": Dataset(\n            source: Shared(data), path: Shared(path), \
+             split: {split}, division: Shared(division),{steps}\n        ),"
+        )
+    };
+    if settings.is_standardized {
+        return [
+            "        // Each coordinate gets mean 0 and standard deviation 1, measured on the training data."
+                .to_owned(),
+            read("train-raw", "Train", ""),
+            read("test-raw", "Test", ""),
+            "        \"train-data\": Preprocess(data: \"train-raw\", steps: [Scale(Standard)]),"
+                .to_owned(),
+            "        \"test-data\": Preprocess(\n            data: \"test-raw\", steps: \
+             [Scale(Standard)], like: \"train-raw\",\n        ),\n"
+                .to_owned(),
+        ]
+        .join("\n");
+    }
+    let steps = match settings.steps[..] {
+        [] => String::new(),
+        _ => format!("\n            steps: [{}],", settings.steps.join(", ")),
+    };
+    [read("train-data", "Train", &steps), read("test-data", "Test", &steps), String::new()]
+        .join("\n")
+}
+
+/// Returns a source as a pipeline names it, without settings that have their default.
+fn source(spec: &DatasetSpec) -> String {
+    let named =
+        |name: &str, value: Option<&str>| value.map(|value| format!("{name}: {}", quoted(value)));
+    match spec {
+        DatasetSpec::Array(ArrayFile { content, array, labels }) => {
+            let content = match content {
+                ArrayContent::Vectors => "Vectors".to_owned(),
+                ArrayContent::Images { layout, range: PixelRange::Bytes } => {
+                    format!("Images(layout: {layout:?})")
+                }
+                ArrayContent::Images { layout, range } => {
+                    format!("Images(layout: {layout:?}, range: {range:?})")
+                }
+            };
+            let content = Some(format!("content: {content}"));
+            call(
+                "Array",
+                [content, named("array", array.as_deref()), named("labels", labels.as_deref())],
+            )
+        }
+        DatasetSpec::ImageFolder(ImageFolder { channels, size, skip_broken }) => call(
+            "ImageFolder",
+            [
+                (*channels == ColorMode::Gray).then(|| "channels: Gray".to_owned()),
+                size.map(|size| format!("size: {size}")),
+                skip_broken.then(|| "skip_broken: true".to_owned()),
+            ],
+        ),
+        DatasetSpec::Table(TableFile { columns, class, separator, .. }) => {
+            let listed = |columns: &Vec<String>| {
+                let columns: Vec<_> = columns.iter().map(|name| quoted(name)).collect();
+                format!("columns: [{}]", columns.join(", "))
+            };
+            let separator = (*separator != ',').then(|| format!("separator: {separator:?}"));
+            call(
+                "Table",
+                [columns.as_ref().map(listed), named("class", class.as_deref()), separator],
+            )
+        }
+        // The only other source that `inspect` finds.
+        _ => "Mnist()".to_owned(),
+    }
+}
+
+fn call(name: &str, fields: [Option<String>; 3]) -> String {
+    format!("{name}({})", fields.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// Returns a text as a pipeline writes it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

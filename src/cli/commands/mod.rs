@@ -1,0 +1,101 @@
+//! The commands, one file or folder each.
+
+mod cache;
+mod compare;
+mod completions;
+mod diff;
+mod doctor;
+mod explain;
+mod export;
+mod gc;
+mod graph;
+mod init;
+mod log;
+mod manual;
+mod plan;
+mod report;
+mod run;
+mod stage;
+mod status;
+mod trace;
+mod why;
+
+use std::process::ExitCode;
+
+use super::args::{CacheCommand, Cli, Command, File};
+use super::error::CommandError;
+use super::output::terminal;
+use crate::engine::plan::select::Choice;
+use crate::engine::system::process::supervise;
+use crate::statistics::spent_alpha;
+
+/// Runs the command that was typed.
+pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
+    let common = &cli.common;
+    let done = |()| ExitCode::SUCCESS;
+    let Some(command) = cli.command else {
+        return if cli.run.dry_run {
+            plan::plan(common, cli.run.file.as_deref(), &cli.run.choice()).map(done)
+        } else {
+            run::run(common, &cli.run)
+        };
+    };
+    // `pcae-run FILE plan` means the same as `pcae-run plan FILE`.
+    let given = |file: File| file.file.or_else(|| cli.run.file.clone());
+    match command {
+        Command::Plan(file) => {
+            plan::plan(common, given(file).as_deref(), &Choice::default()).map(done)
+        }
+        Command::Why { stage, file } => why::why(common, &stage, given(file).as_deref()).map(done),
+        Command::Status { check, file } => status::status(common, check, given(file).as_deref()),
+        Command::Graph { dot, mermaid, file } => {
+            let format = graph::Format::of(dot, mermaid);
+            graph::graph(common, format, given(file).as_deref()).map(done)
+        }
+        Command::Log { stage, file } => log::log(common, &stage, given(file).as_deref()).map(done),
+        Command::Export { stage, folder, file } => {
+            export::export(common, &stage, &folder, given(file).as_deref()).map(done)
+        }
+        Command::Trace { table, row, column, file } => {
+            trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
+        }
+        Command::Compare { alpha, look, until_decided, most, strict, runner, file } => {
+            let file = given(file);
+            if until_decided {
+                let bounds = compare::until_decided::Bounds { alpha, most, strict };
+                return compare::until_decided::compare(common, &runner, bounds, file.as_deref());
+            }
+            let alpha = look.map_or(alpha, |look| spent_alpha(alpha, look));
+            compare::compare(common, alpha, strict, file.as_deref())
+        }
+        Command::Diff { old, new } => diff::diff(common, &old, &new),
+        Command::Report { open, watch, check, file } => {
+            let file = given(file);
+            if check {
+                report::check(common, file.as_deref())
+            } else {
+                report::report(common, open, watch, file.as_deref()).map(done)
+            }
+        }
+        Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
+        Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
+        Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),
+        Command::Gc { files, delete, free } => {
+            let files: Vec<_> = cli.run.file.clone().into_iter().chain(files).collect();
+            gc::gc(common, &files, delete, free).map(done)
+        }
+        Command::Init { path, out } => init::init(common, &path, out.as_deref()).map(done),
+        Command::Doctor => doctor::doctor(common),
+        Command::Explain { name } => explain::explain(name.as_deref(), common.json).map(done),
+        Command::Completions { shell } => {
+            completions::completions(shell);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Manual => manual::manual().map(done),
+        Command::Stage(args) => stage::stage(common, &args),
+        Command::Supervise { parent, args } => {
+            terminal::json(&supervise(parent, &args).map_err(CommandError::failed)?);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

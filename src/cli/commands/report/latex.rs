@@ -1,0 +1,73 @@
+//! A report as a document for LaTeX.
+
+use std::path::Path;
+
+use crate::cli::output::terminal;
+use crate::report::document::{Document, DocumentFigure, DocumentKey};
+use crate::report::{FigureFacts, ReportContent, StageFacts};
+
+/// Digits of a key that are shown.
+const KEY_DIGITS: usize = 8;
+
+/// Returns the document of a content.
+pub(super) fn document(content: &ReportContent) -> Document {
+    let tables = content.tables.iter();
+    let notes = content.notes.iter();
+    Document {
+        title: format!("Report on the pipeline {}", content.pipeline),
+        introduction: vec![format!(
+            "Made by {} from {}: {}.",
+            content.program,
+            content.file,
+            terminal::count(content.stages.len(), "stage")
+        )],
+        tables: tables.map(|facts| (facts.stage.clone(), facts.table.clone())).collect(),
+        figures: content.figures.iter().filter_map(figure).collect(),
+        notes: notes.map(|note| (note.title.clone(), note.items.clone())).collect(),
+        settings: vec![(content.file.clone(), content.text.clone())],
+        hardware: hardware(content),
+        keys: content.stages.iter().filter_map(key).collect(),
+    }
+}
+
+fn figure(facts: &FigureFacts) -> Option<DocumentFigure> {
+    let picture = facts.files.iter().find(|file| is_png(&file.name))?;
+    Some(DocumentFigure {
+        stage: facts.stage.clone(),
+        file: picture.name.clone(),
+        caption: facts.caption.clone(),
+        label: facts.label.clone(),
+    })
+}
+
+fn is_png(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "png")
+}
+
+fn hardware(content: &ReportContent) -> Vec<(String, String)> {
+    let works = content.machines().into_iter();
+    let line = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
+    works
+        .map(|(machine, work)| {
+            let name = format!(
+                "{}, {}, device {}",
+                line(&machine.processor),
+                terminal::count(machine.cores, "core"),
+                line(&machine.device)
+            );
+            let minutes = work.seconds / 60.0;
+            let results = terminal::count(work.stages, "result");
+            (name, format!("{results}, {minutes:.1} minutes of compute time"))
+        })
+        .collect()
+}
+
+fn key(stage: &StageFacts) -> Option<DocumentKey> {
+    let key = stage.key.as_ref()?;
+    Some(DocumentKey {
+        stage: stage.name.clone(),
+        kind: stage.kind.clone(),
+        key: key.chars().take(KEY_DIGITS).collect(),
+        seconds: stage.run.as_ref().map(|run| run.seconds),
+    })
+}

@@ -1,0 +1,104 @@
+//! `pcae-run report`: a pipeline's report page and its manifest, made from the cache alone.
+
+mod check;
+mod facts;
+mod latex;
+pub(super) mod manifest;
+pub(super) mod publish;
+mod watch;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::cli::args::Common;
+use crate::cli::error::CommandError;
+use crate::cli::output::terminal;
+use crate::cli::workspace::Workspace;
+use crate::engine::run::options::RunReport;
+use crate::engine::run::status::StageStatus;
+use crate::report::{document, latex_macros, page};
+
+pub(super) use check::check;
+
+/// The page.
+const PAGE: &str = "index.html";
+/// The keys and digests of everything that the page shows.
+const MANIFEST: &str = "manifest.json";
+/// The same as a document for LaTeX.
+const DOCUMENT: &str = "report.tex";
+/// Every number as a macro for LaTeX.
+const NUMBERS: &str = "numbers.tex";
+
+/// Writes the report of a pipeline; on demand opens it and keeps it up to date.
+pub(super) fn report(
+    common: &Common,
+    open: bool,
+    watch: bool,
+    file: Option<&Path>,
+) -> Result<(), CommandError> {
+    let workspace = Workspace::open(common, file)?;
+    let folder = common.reports.join(workspace.plan.name());
+    let refresh = watch.then_some(watch::SECONDS);
+    publish_results(&workspace, &common.reports)?;
+    write(&workspace, &folder, refresh)?;
+    let page = folder.join(PAGE);
+    terminal::line(&page.display().to_string());
+    if open {
+        show(&page)?;
+    }
+    if watch { watch::watch(common, workspace, &folder) } else { Ok(()) }
+}
+
+/// Returns whether a folder has a report.
+pub(super) fn exists(folder: &Path) -> bool {
+    folder.join(PAGE).is_file() && folder.join(MANIFEST).is_file()
+}
+
+/// Writes page and manifest; returns which of them changed.
+pub(super) fn write(
+    workspace: &Workspace,
+    folder: &Path,
+    refresh: Option<u32>,
+) -> Result<Vec<String>, CommandError> {
+    let _in_use = workspace.cache.hold().ok();
+    let statuses = workspace.statuses()?;
+    let content = facts::collect(workspace, &statuses)?;
+    let page = page::render(&content, refresh).map_err(CommandError::failed)?;
+    let manifest = manifest::Manifest::of(workspace, &statuses)?.text();
+    let mut written = Vec::new();
+    let document = latex::document(&content);
+    let numbers = latex_macros::render(&document.tables);
+    let document = document::report(&document).map_err(CommandError::failed)?;
+    for (name, text) in
+        [(PAGE, page), (MANIFEST, manifest), (DOCUMENT, document), (NUMBERS, numbers)]
+    {
+        let path = folder.join(name);
+        let changed = publish::replace(text.as_bytes(), &path);
+        if changed.map_err(|cause| publish::at(&path, &cause))? {
+            written.push(name.to_owned());
+        }
+    }
+    Ok(written)
+}
+
+/// Puts the tables and figures that the cache holds into the reports folder.
+fn publish_results(workspace: &Workspace, root: &Path) -> Result<(), CommandError> {
+    let cached = workspace.statuses()?.into_iter().enumerate();
+    let results = cached.filter_map(|(stage, status)| match status {
+        StageStatus::Cached(result) => Some((stage, result)),
+        _ => None,
+    });
+    let found = RunReport { results: results.collect(), ..RunReport::default() };
+    publish::publish(workspace, &found, root).map(drop)
+}
+
+/// Opens a file in the browser.
+fn show(page: &Path) -> Result<(), CommandError> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop).map_err(|cause| {
+        let error = CommandError::usage(format!("can't start `{program}`: {cause}"));
+        error.hint(format!("open {} yourself", page.display()))
+    })
+}

@@ -1,0 +1,101 @@
+//! Puts tables and figures into the reports folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::CommandError;
+use crate::cli::workspace::Workspace;
+use crate::engine::run::options::RunReport;
+use crate::engine::stage::StageSet;
+
+/// Formats that people and LaTeX read; what else an artifact holds stays in the cache.
+const FORMATS: [&str; 6] = ["tex", "md", "csv", "png", "svg", "pdf"];
+
+/// What was put there.
+pub(crate) struct Published {
+    /// The pipeline's report folder.
+    pub folder: PathBuf,
+    /// Files that are new or changed.
+    pub written: Vec<String>,
+    /// Tables for the terminal.
+    pub tables: Vec<String>,
+    /// Reports of an earlier run whose stages have no result now.
+    pub stale: Vec<String>,
+}
+
+/// Brings the reports folder up to date with the results of a run.
+pub(crate) fn publish(
+    workspace: &Workspace,
+    report: &RunReport,
+    root: &Path,
+) -> Result<Published, CommandError> {
+    let folder = root.join(workspace.plan.name());
+    let mut published =
+        Published { folder, written: Vec::new(), tables: Vec::new(), stale: Vec::new() };
+    for (&stage, result) in &report.results {
+        let planned = &workspace.plan.stages()[stage];
+        if !planned.stage.as_stage().is_report() {
+            continue;
+        }
+        let reader = workspace.cache.reader(&result.artifact);
+        for (name, path) in reader.files() {
+            if Path::new(name).extension().is_some_and(|extension| extension == "txt") {
+                let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
+                published.tables.push(text.trim_end().to_owned() + "\n");
+            } else if let Some(file) = name_in_folder(&planned.name, name) {
+                let target = published.folder.join(&file);
+                let stored = result.artifact.files.iter().find(|stored| stored.name == *name);
+                // The cache remembers digests of files that are surely unchanged.
+                let present = workspace.cache.digest_of_file(&target).ok();
+                if present.is_some() && present == stored.map(|stored| stored.digest) {
+                    continue;
+                }
+                if update(path, &target).map_err(|cause| at(&target, &cause))? {
+                    published.written.push(file);
+                }
+            }
+        }
+    }
+    for (stage, planned) in workspace.plan.stages().iter().enumerate() {
+        if planned.stage.as_stage().is_report() && !report.results.contains_key(&stage) {
+            let file = |format: &&str| published.folder.join(format!("{}.{format}", planned.name));
+            if FORMATS.iter().any(|format| file(format).exists()) {
+                published.stale.push(planned.name.clone());
+            }
+        }
+    }
+    Ok(published)
+}
+
+/// Returns how a file of a stage is called in the reports folder, if it belongs there.
+pub(super) fn name_in_folder(stage: &str, file: &str) -> Option<String> {
+    let extension = Path::new(file).extension().and_then(|text| text.to_str())?;
+    FORMATS.contains(&extension).then(|| format!("{stage}.{extension}"))
+}
+
+/// Says at which file writing failed.
+pub(super) fn at(path: &Path, cause: &io::Error) -> CommandError {
+    CommandError::failed(format!("{}: {cause}", path.display()))
+}
+
+/// Copies a file unless the target has the same bytes; returns whether it did.
+fn update(from: &Path, to: &Path) -> io::Result<bool> {
+    replace(&fs::read(from)?, to)
+}
+
+/// Writes a file unless it has these bytes; returns whether it did.
+pub(super) fn replace(bytes: &[u8], to: &Path) -> io::Result<bool> {
+    if fs::read(to).is_ok_and(|present| present == bytes) {
+        return Ok(false);
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Other runs may publish the same files at the same time.
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = to.with_file_name(format!(".{name}.{}", std::process::id()));
+    fs::write(&temporary, bytes)?;
+    fs::rename(temporary, to)?;
+    Ok(true)
+}

@@ -1,0 +1,113 @@
+//! `pcae-run FILE`: runs a pipeline and prints its tables.
+
+use std::mem;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use super::report;
+use super::report::publish::{self, Published};
+use crate::cli::args::{Common, RunArgs};
+use crate::cli::error::{CommandError, ErrorKind};
+use crate::cli::output::failed_stages;
+use crate::cli::output::terminal::{self, Tone, paint};
+use crate::cli::runner::Runner;
+use crate::cli::workspace::Workspace;
+use crate::engine::run::events::Event;
+use crate::engine::run::options::RunReport;
+
+/// Runs a pipeline.
+pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandError> {
+    let began = Instant::now();
+    let workspace = Workspace::open(common, args.file.as_deref())?;
+    let selection = args.choice().select(&workspace.plan)?;
+    let runner = Runner::new(common, &args.runner, &workspace.backend)?;
+    let mut report = runner.run(&workspace, &selection)?;
+    report.seconds = began.elapsed().as_secs_f64();
+    let published = publish_all(&workspace, &report, &common.reports);
+    summarize(common, args, &workspace, &report, published.as_ref().ok());
+    let code =
+        published.map(|_| ErrorKind::of_run(&report).map_or(ExitCode::SUCCESS, ExitCode::from));
+    // The program ends here, and gives all memory back at once.
+    let Workspace { plan, .. } = workspace;
+    mem::forget((plan, report));
+    code
+}
+
+/// Brings tables, figures and the page that shows them up to date.
+fn publish_all(
+    workspace: &Workspace,
+    run: &RunReport,
+    root: &Path,
+) -> Result<Published, CommandError> {
+    let mut published = publish::publish(workspace, run, root)?;
+    // A run that has nothing to do does not even read what the page would show.
+    let idle = run.executed.is_empty() && run.failed.is_empty() && published.written.is_empty();
+    if !idle || !report::exists(&published.folder) {
+        published.written.extend(report::write(workspace, &published.folder, None)?);
+    }
+    Ok(published)
+}
+
+fn summarize(
+    common: &Common,
+    args: &RunArgs,
+    workspace: &Workspace,
+    report: &RunReport,
+    published: Option<&Published>,
+) {
+    if common.json {
+        terminal::json(&Event::Summary {
+            executed: report.executed.len(),
+            cached: report.cached,
+            failed: report.failed.len(),
+            skipped: report.skipped,
+            seconds: report.seconds,
+            interrupted: report.interrupted,
+        });
+        return;
+    }
+    for table in published.iter().flat_map(|published| &published.tables) {
+        terminal::line(table);
+    }
+    let file = args.file.as_deref().unwrap_or_else(|| workspace.source.path());
+    let retry = |stage: &str| {
+        format!("to retry only this stage: {}", failed_stages::retry_command(common, file, stage))
+    };
+    failed_stages::print(workspace, report, retry);
+    if let Some(published) = published {
+        let folder = published.folder.display();
+        if !published.written.is_empty() {
+            terminal::note(&format!("wrote {folder}: {}", published.written.join(", ")));
+        }
+        if !published.stale.is_empty() {
+            let names = published.stale.join(", ");
+            terminal::note(&format!("out of date in {folder}, from an earlier run: {names}"));
+        }
+    }
+    terminal::note(&last_line(report));
+}
+
+fn last_line(report: &RunReport) -> String {
+    let time = terminal::duration(report.seconds);
+    let executed = report.executed.len();
+    if report.interrupted {
+        return format!(
+            "interrupted after {time}: {executed} executed, {} stopped; run the same command to resume",
+            report.stopped.len()
+        );
+    }
+    if executed == 0 && report.failed.is_empty() {
+        let all = terminal::count(report.cached, "stage");
+        return format!("nothing to do: {all} cached, 0 executed ({time})");
+    }
+    let mut parts = vec![format!("{executed} executed"), format!("{} cached", report.cached)];
+    if report.skipped > 0 {
+        parts.push(format!("{} not started", report.skipped));
+    }
+    let failures = match report.failed.len() {
+        0 => String::new(),
+        count => paint(Tone::Bad, &format!(" with {}", terminal::count(count, "failure"))),
+    };
+    format!("finished{failures} in {time}: {}", parts.join(", "))
+}

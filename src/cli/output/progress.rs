@@ -1,0 +1,221 @@
+//! The progress of a run: bars on a terminal, plain lines elsewhere, JSON on request.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::terminal::{self, Tone, paint};
+use crate::engine::run::events::Event;
+use crate::engine::stage::lifecycle::{Outcome, Progress};
+
+/// Plain progress lines of one stage are at least this far apart.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+enum Mode {
+    Json,
+    Plain,
+    Bars { all: MultiProgress, overall: ProgressBar },
+}
+
+struct Running {
+    bar: Option<ProgressBar>,
+    first: Option<(u64, Instant)>,
+    printed: Instant,
+    /// Whether it waited for another run.
+    waited: bool,
+}
+
+/// The view of a run.
+pub(crate) struct Display {
+    mode: Mode,
+    total: usize,
+    settled: usize,
+    running: BTreeMap<String, Running>,
+}
+
+impl Display {
+    /// Chooses the view by where standard error goes.
+    pub(crate) fn new(json: bool, total: usize) -> Self {
+        let mode = if json {
+            Mode::Json
+        } else if io::stderr().is_terminal() {
+            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            let style = "  {bar:24} {pos} of {len} stages, {elapsed} elapsed";
+            let overall = all.add(ProgressBar::new(total as u64).with_style(bar_style(style)));
+            overall.enable_steady_tick(Duration::from_secs(1));
+            Mode::Bars { all, overall }
+        } else {
+            Mode::Plain
+        };
+        Self { mode, total, settled: 0, running: BTreeMap::new() }
+    }
+
+    /// Shows an event.
+    pub(crate) fn show(&mut self, event: &Event) {
+        if matches!(self.mode, Mode::Json) {
+            terminal::json(event);
+            return;
+        }
+        match event {
+            Event::StageStarted { stage, key, why } => {
+                let bar = self.add_bar(stage);
+                let running = Running { bar, first: None, printed: Instant::now(), waited: false };
+                self.running.insert(stage.clone(), running);
+                let word = paint(Tone::Busy, "run ");
+                self.print(&format!(
+                    "{word} {} {stage}  {}",
+                    key.short(),
+                    faint(&format!("({why})"))
+                ));
+            }
+            Event::StageWaits { stage } => {
+                if let Some(running) = self.running.get_mut(stage) {
+                    running.waited = true;
+                }
+                let word = paint(Tone::Faint, "wait");
+                self.print(&format!("{word} {stage}  {}", faint("(another run is computing it)")));
+            }
+            Event::StageProgress { stage, progress } => self.progress(stage, progress),
+            Event::StageEnded { stage, outcome, seconds, message, .. } => {
+                self.ended(stage, outcome, *seconds, message.as_deref());
+            }
+            Event::Note { message } => self.print(&format!("note: {message}")),
+            Event::Started { .. } | Event::Summary { .. } => {}
+        }
+    }
+
+    /// Takes the bars away.
+    pub(crate) fn finish(&mut self) {
+        if let Mode::Bars { all, overall } = &self.mode {
+            overall.finish_and_clear();
+            let _ = all.clear();
+        }
+    }
+
+    fn add_bar(&self, stage: &str) -> Option<ProgressBar> {
+        let Mode::Bars { all, overall } = &self.mode else {
+            return None;
+        };
+        let bar = ProgressBar::new(0).with_style(bar_style("  {prefix} {bar:24} {msg}"));
+        let bar = all.insert_before(overall, bar);
+        bar.set_prefix(stage.to_owned());
+        bar.tick();
+        Some(bar)
+    }
+
+    fn progress(&mut self, stage: &str, progress: &Progress) {
+        if let Some(message) = &progress.message {
+            self.print(&format!("...  {stage}  {message}"));
+        }
+        let Some(running) = self.running.get_mut(stage) else {
+            return;
+        };
+        let (from, since) = *running.first.get_or_insert((progress.done, Instant::now()));
+        let message = describe(progress, from, since.elapsed());
+        if let Some(bar) = &running.bar {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+            bar.set_message(message);
+        } else if running.printed.elapsed() >= PLAIN_INTERVAL {
+            running.printed = Instant::now();
+            let line = format!("...  {stage}  {message}");
+            self.print(&line);
+        }
+    }
+
+    fn ended(&mut self, stage: &str, outcome: &Outcome, seconds: f64, message: Option<&str>) {
+        self.settled += 1;
+        if let Mode::Bars { overall, .. } = &self.mode {
+            overall.set_position(self.settled as u64);
+        }
+        let running = self.running.remove(stage);
+        if let Some(bar) = running.as_ref().and_then(|running| running.bar.as_ref()) {
+            bar.finish_and_clear();
+        }
+        let waited = running.map(|running| running.waited);
+        let mut message = message.map_or_else(String::new, |message| format!("  {message}"));
+        let word = match (outcome, waited) {
+            // Another run, or a stage of the same key, was first.
+            (Outcome::Cached, Some(waited)) => {
+                let source = if waited { "the other run" } else { "the cache" };
+                message.push_str(&faint(&format!("  (reused from {source})")));
+                paint(Tone::Good, "done")
+            }
+            // Counted, not listed: a rerun of hundreds of stages stays one line.
+            (Outcome::Cached | Outcome::Skipped, _) => return,
+            (Outcome::Executed, _) => paint(Tone::Good, "done"),
+            (Outcome::Failed, _) => paint(Tone::Bad, "fail"),
+            (Outcome::Stopped, _) => paint(Tone::Busy, "stop"),
+        };
+        let place = faint(&format!("[{}/{}]", self.settled, self.total));
+        let time = terminal::duration(seconds);
+        self.print(&format!("{word} {place} {stage}  {time}{message}"));
+    }
+
+    fn print(&self, line: &str) {
+        match &self.mode {
+            Mode::Bars { all, .. } => {
+                let _ = all.println(line);
+            }
+            Mode::Json | Mode::Plain => terminal::note(line),
+        }
+    }
+}
+
+fn bar_style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+fn faint(text: &str) -> String {
+    paint(Tone::Faint, text)
+}
+
+/// Returns `epoch 61/100  loss 0.0183  ~3 min left`, or for bytes
+/// `14 MB of 1.4 GB  celeba.zip  2.0 MB/s  ~12 min left`.
+fn describe(progress: &Progress, from: u64, elapsed: Duration) -> String {
+    let bytes = progress.unit == "byte";
+    let mut text = if bytes {
+        format!("{} of {}", terminal::size(progress.done), terminal::size(progress.total))
+    } else {
+        format!("{} {}/{}", progress.unit, progress.done, progress.total)
+    };
+    if !progress.note.is_empty() {
+        text = format!("{text}  {}", progress.note);
+    }
+    let done = progress.done.saturating_sub(from);
+    if bytes && done > 0 {
+        let pace = done as f64 / elapsed.as_secs_f64().max(1e-3);
+        text = format!("{text}  {}/s", terminal::size(pace as u64));
+    }
+    if done > 0 && progress.done < progress.total {
+        let left = elapsed.as_secs_f64() / done as f64 * (progress.total - progress.done) as f64;
+        text = format!("{text}  ~{} left", terminal::whole_duration(left));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_follows_the_pace_since_the_first_report() {
+        let progress = Progress {
+            done: 60,
+            total: 100,
+            unit: "epoch".into(),
+            note: "loss 0.0183".into(),
+            message: None,
+        };
+        let text = describe(&progress, 20, Duration::from_secs(200));
+        assert_eq!(text, "epoch 60/100  loss 0.0183  ~3 min 20 s left");
+        let start = describe(&progress, 60, Duration::from_secs(1));
+        assert_eq!(start, "epoch 60/100  loss 0.0183");
+        let download =
+            Progress { done: 30_000_000, total: 90_000_000, unit: "byte".into(), ..progress };
+        let text = describe(&download, 10_000_000, Duration::from_secs(10));
+        assert_eq!(text, "30.0 MB of 90.0 MB  loss 0.0183  2.0 MB/s  ~30 s left");
+    }
+}

@@ -1,0 +1,150 @@
+//! A pipeline with its cache, opened together: what most commands work on.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::cli::args::Common;
+use crate::cli::error::CommandError;
+use crate::cli::output::terminal;
+use crate::device::{self, DeviceName};
+use crate::engine::cache::{Cache, Check, StoredResult};
+use crate::engine::pipeline::extend::Extendable;
+use crate::engine::pipeline::search_paths::FileProbe;
+use crate::engine::pipeline::source::Source;
+use crate::engine::plan::select;
+use crate::engine::plan::{Plan, StageIndex};
+use crate::engine::run::status::{self, StageStatus};
+use crate::engine::system::host;
+use crate::stages::AnyStage;
+
+/// An open pipeline and its cache.
+pub(crate) struct Workspace {
+    /// The checked pipeline.
+    pub plan: Plan<AnyStage>,
+    /// The cache.
+    pub cache: Cache,
+    /// The pipeline file.
+    pub source: Source,
+    /// The backend's name in keys.
+    pub backend: String,
+}
+
+impl Workspace {
+    /// Opens a pipeline; without a file, the one that was run last.
+    pub(crate) fn open(common: &Common, file: Option<&Path>) -> Result<Self, CommandError> {
+        device::open(common.device).map_err(CommandError::usage)?;
+        let backend = device::family(common.device);
+        // A mistake in the file must not leave an empty cache folder behind.
+        let mut cache = None;
+        let path = if let Some(path) = file {
+            path.to_owned()
+        } else {
+            let path = last_pipeline(cache.insert(open_cache(common)?))?;
+            terminal::note(&format!("pipeline: {}", path.display()));
+            path
+        };
+        let source = Source::read(&path)?;
+        let plan = load_plan(&source, common)?;
+        let cache = match cache {
+            Some(cache) => cache,
+            None => open_cache(common)?,
+        };
+        Ok(Self { plan, cache, source, backend })
+    }
+
+    /// Returns where every stage stands; notes go to the user.
+    pub(crate) fn statuses(&self) -> Result<Vec<StageStatus>, CommandError> {
+        let (statuses, notes) = status::of_plan(&self.plan, &self.cache, &self.backend)?;
+        for note in &notes {
+            terminal::note(&format!("note: {note}"));
+        }
+        Ok(statuses)
+    }
+
+    /// Returns the one stage of a name.
+    pub(crate) fn stage(&self, name: &str) -> Result<StageIndex, CommandError> {
+        let found = select::find(&self.plan, name)?;
+        if let [stage] = found[..] {
+            return Ok(stage);
+        }
+        let first = &self.plan.stages()[found[0]].name;
+        let error = CommandError::usage(format!("`{name}` matches {} stages", found.len()));
+        Err(error.hint(format!("name one of them, such as `{first}`")))
+    }
+
+    /// Returns in words which stages must end before another one can start.
+    pub(crate) fn waits_for(&self, stages: &[StageIndex]) -> String {
+        let name = |stage: &StageIndex| self.plan.stages()[*stage].name.as_str();
+        match stages {
+            [] => String::new(),
+            [only] => format!("waits for {}", name(only)),
+            [first, rest @ ..] => format!("waits for {} and {} more", name(first), rest.len()),
+        }
+    }
+
+    /// Returns the cached result of a stage.
+    pub(crate) fn result<'a>(
+        &self,
+        name: &str,
+        statuses: &'a [StageStatus],
+    ) -> Result<&'a StoredResult, CommandError> {
+        let stage = self.stage(name)?;
+        if let StageStatus::Cached(result) = &statuses[stage] {
+            return Ok(result);
+        }
+        let (name, file) = (&self.plan.stages()[stage].name, self.source.path().display());
+        let error = CommandError::usage(format!("`{name}` has no cached result"));
+        Err(error.hint(format!("run `pcae-run {file} --until {name}`")))
+    }
+}
+
+/// Parses a pipeline file.
+pub(crate) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStage>, CommandError> {
+    if let Some(folder) = common.data.as_deref().filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        return Err(CommandError::usage(format!("the data folder `{folder}` does not exist")));
+    }
+    Plan::load(source, &probe(common))
+        .map_err(|mistakes| CommandError::invalid_pipeline(source, mistakes))
+}
+
+/// Finds the axes of a pipeline file that can be extended.
+pub(crate) fn load_extendable<'a>(
+    source: &'a Source,
+    common: &Common,
+) -> Result<Extendable<'a>, CommandError> {
+    Extendable::of(source, &probe(common))
+        .map_err(|mistakes| CommandError::invalid_pipeline(source, mistakes))
+}
+
+fn probe(common: &Common) -> FileProbe {
+    common.data.clone().map_or(FileProbe::Search, FileProbe::SearchIn)
+}
+
+/// Parses a pipeline file as it was when only these outside files were present.
+pub(crate) fn load_recorded_plan(
+    source: &Source,
+    present: &BTreeSet<String>,
+) -> Result<Plan<AnyStage>, CommandError> {
+    Plan::load(source, &FileProbe::Recorded(present.clone()))
+        .map_err(|mistakes| CommandError::invalid_pipeline(source, mistakes))
+}
+
+/// Opens the cache folder.
+pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
+    let check = if common.verify { Check::Everything } else { Check::Small };
+    Ok(Cache::open(&common.cache, check)?)
+}
+
+/// Returns how many stages use a device in parallel unless the user says otherwise.
+pub(crate) fn device_jobs(device: DeviceName) -> usize {
+    if device.is_processor() { host::cores() } else { 1 }
+}
+
+fn last_pipeline(cache: &Cache) -> Result<PathBuf, CommandError> {
+    let known = cache.pipelines()?;
+    known.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        let error = CommandError::usage("no pipeline has been run with this cache yet");
+        error.hint("name the pipeline file")
+    })
+}

@@ -1,0 +1,8 @@
+//! Readers of file formats, one file or folder each. They know no data set.
+
+pub(super) mod hdf5;
+pub(super) mod idx;
+pub(crate) mod npy;
+pub(super) mod pictures;
+pub(super) mod table;
+pub(super) mod zip_archive;

@@ -1,0 +1,192 @@
+//! A user's own tables, CSV or Parquet, as vectors: one row for each sample.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::formats::table::Table;
+use crate::data::{Annotations, Content, DataError, DataSet, Factors, Files, Samples, Vectors};
+use crate::numerics::Points;
+
+/// Settings of a data set in a table, for instance `Table(columns: ["width", "height"], class:
+/// "species")`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TableFile {
+    /// The columns used as coordinates, in this order; if left out, all that are not named
+    /// elsewhere.
+    #[serde(default)]
+    pub columns: Option<Vec<String>>,
+    /// Columns with known factors of the samples.
+    #[serde(default)]
+    pub factors: Vec<String>,
+    /// A column of text or integers: the class of each sample.
+    #[serde(default)]
+    pub class: Option<String>,
+    /// The character between the cells of a CSV file.
+    #[serde(default = "comma")]
+    pub separator: char,
+}
+
+const fn comma() -> char {
+    ','
+}
+
+impl DataSet for TableFile {
+    fn content(&self) -> Content {
+        Content::Vectors
+    }
+
+    fn reads_files(&self) -> bool {
+        true
+    }
+
+    /// Reads the table.
+    fn open(&self, files: &Files) -> Result<Samples, DataError> {
+        let table = Table::read(files.only()?, self.separator)?;
+        let elsewhere =
+            |name: &String| self.factors.iter().chain(&self.class).any(|other| other == name);
+        let others = || table.names().into_iter().filter(|name| !elsewhere(name)).collect();
+        let columns: Vec<String> = self.columns.clone().unwrap_or_else(others);
+        if columns.is_empty() {
+            let reason = format!("expected columns of numbers, found {}", table.names().join(", "));
+            return Err(DataError::malformed(table.file, "columns", reason));
+        }
+        let points = Points::from_rows(columns.len(), table.rows_of(&columns)?);
+        let factors =
+            Factors { names: self.factors.clone(), values: table.rows_of(&self.factors)? };
+        let classes = self.class.as_ref().map(|name| table.classes(name)).transpose()?;
+        let vectors = Vectors::new(points, Annotations { factors, classes })?;
+        Ok(Samples::Vectors(vectors.with_coordinates(columns), None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+
+    fn reference(name: &str) -> Vec<u8> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/arrays/");
+        fs::read(format!("{folder}{name}")).unwrap()
+    }
+
+    fn open(settings: &str, bytes: &[u8]) -> Result<Vectors, DataError> {
+        let options = ron::Options::default()
+            .with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME);
+        let settings: TableFile = options.from_str(settings).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        fs::write(&path, bytes).unwrap();
+        let files = Files::new(BTreeMap::from([("t".to_owned(), path)]));
+        match settings.open(&files)? {
+            Samples::Vectors(vectors, None) => Ok(vectors),
+            _ => panic!("no plain vectors"),
+        }
+    }
+
+    fn refusal(settings: &str, bytes: &[u8]) -> String {
+        open(settings, bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn csv_and_parquet_of_one_table_give_the_same_vectors() {
+        let settings = "(factors: [\"angle\"], class: \"kind\")";
+        let vectors = open(settings, &reference("table.csv")).unwrap();
+        assert_eq!(vectors.points().width(), 2);
+        assert_eq!(vectors.points().values(), [0.5, 3.0, 1.5, 1.0, -2.0, 4.0, 4.0, 1.0]);
+        assert_eq!(vectors.annotations().factors.values, [0.0, 90.0, 180.0, 270.0]);
+        let classes = vectors.annotations().classes.as_ref().unwrap();
+        assert_eq!(classes.names, ["bee", "cat", "dog"]);
+        assert_eq!(classes.values, [2, 1, 2, 0]);
+        assert_eq!(open(settings, &reference("table.parquet")).unwrap(), vectors);
+    }
+
+    #[test]
+    fn parquet_of_every_packing_is_read() {
+        for packing in ["snappy", "zstd", "gzip", "lz4", "none"] {
+            let bytes = reference(&format!("types_{packing}.parquet"));
+            let vectors = open("(class: \"i64\")", &bytes).unwrap();
+            assert_eq!(vectors.points().row(1), [1.0; 5], "{packing}");
+            let classes = vectors.annotations().classes.as_ref().unwrap();
+            assert_eq!(classes.names, ["-2", "1"]);
+        }
+    }
+
+    #[test]
+    fn named_columns_are_taken_in_the_given_order() {
+        let vectors = open("(columns: [\"count\", \"x\"])", &reference("table.csv")).unwrap();
+        assert_eq!(vectors.points().row(0), [3.0, 0.5]);
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_lists_those_that_are() {
+        assert_eq!(
+            refusal("(columns: [\"z\"])", &reference("table.parquet")),
+            "these samples have no column `z`, only x, count, kind, angle"
+        );
+    }
+
+    #[test]
+    fn a_cell_that_is_no_number_is_refused_with_row_and_column() {
+        let refuse = |cell: &str| refusal("()", format!("a,b\n1,2\n3,{cell}\n").as_bytes());
+        let expected = "t: row 2, column `b`: expected a finite number, found ";
+        let hint = "; a column of text can be the `class`, or be left out of `columns`";
+        assert_eq!(refuse("four"), format!("{expected}`four`{hint}"));
+        assert_eq!(refuse("NaN"), format!("{expected}`NaN`"));
+        assert_eq!(refuse("-inf"), format!("{expected}`-inf`"));
+        assert_eq!(refuse("1e39"), format!("{expected}`1e39`"));
+        assert_eq!(refuse(""), format!("{expected}an empty cell"));
+        assert_eq!(
+            refusal("()", &reference("null.parquet")),
+            "t: row 3, column `x`: expected a finite number, found an empty cell"
+        );
+        assert_eq!(
+            refusal("(columns: [\"kind\"])", &reference("table.parquet")),
+            format!("t: row 1, column `kind`: expected a finite number, found `dog`{hint}")
+        );
+    }
+
+    #[test]
+    fn a_table_without_rows_or_numbers_is_refused() {
+        assert_eq!(refusal("()", b"a,b\n"), "t: row 1: unexpected end of file, expected a row");
+        assert!(
+            refusal("()", b"a\nx\n").starts_with("t: row 1, column `a`: expected a finite number")
+        );
+        assert!(refusal("(class: \"a\")", b"a\nx\n").starts_with("t: columns: expected columns"));
+        assert_eq!(
+            refusal("()", b"1,2\n3,4\n"),
+            "t: first line: expected the names of the columns, found numbers: add a header line"
+        );
+        assert!(refusal("()", b"").starts_with("t: table: "));
+    }
+
+    #[test]
+    fn another_separator_and_integer_classes_in_their_order_will_do() {
+        let vectors = open("(separator: ';', class: \"k\")", b"x;k\n1.5;10\n2;9\n").unwrap();
+        assert_eq!(vectors.points().values(), [1.5, 2.0]);
+        assert_eq!(vectors.annotations().classes.as_ref().unwrap().names, ["9", "10"]);
+        let reason = "the separator must be one ASCII character, not `\u{2192}`";
+        assert_eq!(refusal("(separator: '\u{2192}')", b"x\n1\n"), reason);
+    }
+
+    #[test]
+    fn rows_of_different_lengths_are_refused() {
+        let reason = refusal("()", b"a,b\n1,2\n3,4,5\n");
+        assert!(reason.starts_with("t: table: ") && !reason.contains('\n'), "{reason}");
+    }
+
+    #[test]
+    fn any_prefix_of_a_parquet_file_is_refused_and_no_changed_byte_brings_down_the_program() {
+        let whole = reference("table.parquet");
+        for end in (0..whole.len()).step_by(7) {
+            assert!(open("()", &whole[..end]).is_err(), "{end} bytes");
+        }
+        for at in (0..whole.len()).step_by(3) {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x01;
+            let _ = open("()", &changed);
+        }
+    }
+}

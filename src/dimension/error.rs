@@ -1,0 +1,77 @@
+//! Why a dimension could not be estimated.
+
+use thiserror::Error;
+
+use crate::geometry::GeometryError;
+use crate::numerics::PcaError;
+
+/// Says why a dimension could not be estimated.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EstimateError {
+    /// There is nothing to measure.
+    #[error("there are no points, or they have no coordinates")]
+    NoPoints,
+    /// All points coincide.
+    #[error("all {points} points coincide, so no coordinate has a share of the variance")]
+    NoVariance {
+        /// Number of points.
+        points: usize,
+    },
+    /// A coordinate is not a finite number.
+    #[error("coordinate {coordinate} has a variance that is not finite")]
+    NonFinite {
+        /// The first such coordinate, counting from 1.
+        coordinate: usize,
+    },
+    /// Neighbors that were found before are too few.
+    #[error(
+        "{needed} neighbors of each point are needed, but the `neighbors` stage has {found}: raise \
+         its `count`"
+    )]
+    FewNeighbors {
+        /// Neighbors that the estimator looks at.
+        needed: usize,
+        /// Neighbors that are there.
+        found: usize,
+    },
+    /// Too many points coincide.
+    #[error(
+        "a point needs {needed} neighbors at a distance above 0, but too many of the {points} \
+         points coincide"
+    )]
+    FewDistinct {
+        /// Neighbors that the estimator looks at.
+        needed: usize,
+        /// Number of points.
+        points: usize,
+    },
+    /// All neighbors are equally far from their points.
+    #[error("all neighbors of a point are equally far from it, so their number does not grow")]
+    EquallyFar,
+    /// Too few points are left.
+    #[error(
+        "{kept} of {points} points are left after the discarded share, at least 2 are needed: lower \
+         `discard`"
+    )]
+    FewRatios {
+        /// Points that are left.
+        kept: usize,
+        /// Number of points.
+        points: usize,
+    },
+    /// The decoder does not depend on the code, or the code does not vary.
+    #[error("nothing that is decoded changes with the codes, so no coordinate is relevant")]
+    NoRelevance,
+    /// A score is not a finite number.
+    #[error("coordinate {coordinate} has a relevance that is not finite")]
+    NonFiniteScore {
+        /// The first such coordinate, counting from 1.
+        coordinate: usize,
+    },
+    /// The points have no principal axes.
+    #[error(transparent)]
+    Axes(#[from] PcaError),
+    /// The points have no neighbors.
+    #[error(transparent)]
+    Neighbors(#[from] GeometryError),
+}

@@ -1,0 +1,74 @@
+//! What every estimator answers, and the declaration that makes a choice of them.
+
+use super::{EstimateError, Finding};
+use crate::geometry::Neighbors;
+use crate::numerics::Points;
+use crate::numerics::units::Fraction;
+
+/// An estimator with its settings.
+pub(super) trait Estimator {
+    /// Estimates the dimension of the points, with neighbors that were found before if there are.
+    fn estimate(
+        &self,
+        points: &Points,
+        known: Option<&Neighbors>,
+    ) -> Result<Finding, EstimateError>;
+
+    /// Returns how many neighbors of each point are used, if any are.
+    fn neighbors(&self) -> Option<usize> {
+        None
+    }
+
+    /// Returns the least number of neighbors that it can use.
+    fn fewest_neighbors(&self) -> usize {
+        2
+    }
+
+    /// Returns what is wrong with the settings, beside too few neighbors.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the further shares of the variance that are counted.
+    fn also(&self) -> &[Fraction] {
+        &[]
+    }
+
+    /// Returns whether shares of the variance are counted.
+    fn is_count(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the order of the coordinates counts.
+    fn needs_order(&self) -> bool {
+        false
+    }
+}
+
+/// Makes the estimators that a pipeline can name: `Name(module::Settings), "What it is.";`.
+macro_rules! estimators {
+    ($($name:ident($module:ident::$settings:ident), $doc:literal;)*) => {
+        $(pub use self::$module::$settings;)*
+
+        /// The estimators a pipeline can name.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub enum EstimatorSpec {
+            $(#[doc = $doc] $name($settings),)*
+        }
+
+        impl EstimatorSpec {
+            /// The settings of all estimators, by the names of their types.
+            #[cfg(test)]
+            const SETTINGS: &'static [&'static str] = &[$(stringify!($settings)),*];
+
+            fn estimator(&self) -> &dyn Estimator {
+                match self {
+                    $(Self::$name(settings) => settings,)*
+                }
+            }
+        }
+    };
+}
+
+pub(super) use estimators;

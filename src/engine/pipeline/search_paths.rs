@@ -1,0 +1,63 @@
+//! What lies outside a pipeline file: where data files are looked for, and which are there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// How a pipeline learns which outside files are there.
+#[derive(Clone, Debug, Default)]
+pub enum FileProbe {
+    /// By looking, beside the pipeline file and in the data folder: the given one, else the one that
+    /// the pipeline names.
+    #[default]
+    Search,
+    /// As above, with this data folder.
+    SearchIn(PathBuf),
+    /// From a record of an earlier run: only these were there, and none need be here now.
+    Recorded(BTreeSet<String>),
+}
+
+/// The surroundings of one pipeline file.
+#[derive(Clone, Debug)]
+pub struct SearchPaths {
+    beside: PathBuf,
+    data: Option<PathBuf>,
+    recorded: Option<BTreeSet<String>>,
+}
+
+impl SearchPaths {
+    /// Describes the surroundings of a pipeline in the folder `beside` that names a data folder.
+    pub fn new(beside: &Path, named: Option<&str>, probe: &FileProbe) -> Self {
+        let named = named.map(|folder| beside.join(folder));
+        let (data, recorded) = match probe {
+            FileProbe::Search => (named, None),
+            FileProbe::SearchIn(folder) => (Some(folder.clone()), None),
+            FileProbe::Recorded(names) => (named, Some(names.clone())),
+        };
+        Self { beside: beside.to_owned(), data, recorded }
+    }
+
+    /// Returns the data folder.
+    pub fn data(&self) -> Option<&Path> {
+        self.data.as_deref()
+    }
+
+    /// Returns whether files may be missing because a record stands in for them.
+    pub const fn is_recorded(&self) -> bool {
+        self.recorded.is_some()
+    }
+
+    /// Returns where a file or folder is.
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        let folders = [Some(self.beside.as_path()), self.data.as_deref()];
+        let paths = folders.into_iter().flatten().map(|folder| folder.join(name));
+        paths.into_iter().find(|path| path.is_file() || path.is_dir())
+    }
+
+    /// Returns whether a file or folder is, or was, there.
+    pub fn has(&self, name: &str) -> bool {
+        match &self.recorded {
+            Some(names) => names.contains(name),
+            None => self.find(name).is_some(),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The outer shape of a pipeline file: name, axes, shared values, limits, stage texts.
+//!
+//! Stage texts stay raw here: they are parsed only after axes have been put in (`template`), so a
+//! stage's own type knows nothing of sweeps.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use ron::value::RawValue;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::diagnostic::Diagnostic;
+use super::if_present::choose;
+use super::lexer::{self, Token};
+use super::parse_error;
+use super::search_paths::{FileProbe, SearchPaths};
+use super::source::{Source, Span};
+use super::values::{Named, dialect, place};
+
+/// Brackets may nest this deep; RON's own limit is of the same order.
+const DEEPEST: usize = 64;
+
+/// An ordered set of labeled values that stages can be expanded over.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The axis name, as in `{name}`.
+    pub name: String,
+    /// Labels with the place of their value.
+    pub values: Vec<(String, Span)>,
+    /// Whether it is written as a list, each value its own label.
+    pub is_list: bool,
+}
+
+/// Bounds on how a stage runs; never part of a key.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Seconds after which a stage is stopped.
+    pub timeout: Option<u64>,
+    /// How often a failed stage is started again.
+    pub retries: Option<u32>,
+}
+
+/// A pipeline file, split but not yet expanded.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The pipeline's name; its reports go into a folder of this name.
+    pub name: String,
+    /// Axes in file order.
+    pub axes: Vec<Axis>,
+    /// Values written once and used by many stages.
+    pub shared: Vec<Named>,
+    /// Limits by stage name or glob, first match wins, with their place.
+    pub limits: Vec<(String, Limits, Span)>,
+    /// Where outside files are looked for.
+    pub search_paths: SearchPaths,
+    /// The outside files that values were chosen by (`IfPresent`), and whether they were there.
+    pub choices: BTreeMap<String, bool>,
+    /// Titles of notes for the report, each with its lines.
+    pub notes: Vec<(String, Vec<String>)>,
+    /// Stage templates in file order.
+    pub stages: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "Pipeline", deny_unknown_fields)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    name: &'a RawValue,
+    #[serde(borrow, default)]
+    axes: Entries<'a>,
+    #[serde(borrow, default)]
+    shared: Entries<'a>,
+    #[serde(borrow, default)]
+    limits: Entries<'a>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    notes: Entries<'a>,
+    #[serde(borrow)]
+    stages: Entries<'a>,
+}
+
+/// A map read as pairs, so that order and duplicates stay visible.
+#[derive(Default)]
+struct Entries<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Pairs<'a> {
+            type Value = Entries<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of names to values")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry::<&RawValue, &RawValue>()? {
+                    pairs.push(pair);
+                }
+                Ok(Entries(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs(PhantomData))
+    }
+}
+
+impl Spec {
+    /// Splits a pipeline file. Mistakes that leave the rest readable come with the result, so that
+    /// the rest can be checked too; the others are an error.
+    pub fn parse(
+        source: &Source,
+        probe: &FileProbe,
+    ) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let tokens = lexer::tokens(source.text());
+        if let Some(place) = lexer::too_deep(&tokens, DEEPEST) {
+            return Err(vec![
+                Diagnostic::new(place, format!("brackets nest deeper than {DEEPEST}"))
+                    .help("flatten this value"),
+            ]);
+        }
+        if let Some(attribute) = extension_header(source, &tokens) {
+            return Err(vec![attribute]);
+        }
+        let outline: Outline<'_> = dialect().from_str(source.text()).map_err(|error| {
+            vec![parse_error::explain(source.text(), &error, "pipeline", |span| span)]
+        })?;
+        Reader { source, mistakes: Vec::new() }.read(&outline, probe)
+    }
+
+    /// Returns the limits of a stage.
+    pub fn limits_of(&self, stage: &str) -> Limits {
+        self.limits
+            .iter()
+            .find(|(pattern, _, _)| fits(pattern, stage))
+            .map(|(_, limits, _)| limits.clone())
+            .unwrap_or_default()
+    }
+}
+
+/// Returns whether a name or glob fits a stage.
+pub fn fits(pattern: &str, stage: &str) -> bool {
+    pattern == stage || glob::Pattern::new(pattern).is_ok_and(|glob| glob.matches(stage))
+}
+
+fn extension_header(source: &Source, tokens: &[Token]) -> Option<Diagnostic> {
+    let first = tokens.first()?;
+    first.text(source.text()).starts_with("#!").then(|| {
+        Diagnostic::new(first.span, "`#![enable(..)]` headers are not used in pipeline files")
+            .help("delete this line: the extensions that pipelines need are always on")
+    })
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    mistakes: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn read(
+        mut self,
+        outline: &Outline<'_>,
+        probe: &FileProbe,
+    ) -> Result<(Spec, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let name = self.typed::<String>(outline.name).unwrap_or_default();
+        if !is_folder_name(&name) && self.mistakes.is_empty() {
+            let at = place(self.source, outline.name);
+            self.mistakes.push(
+                Diagnostic::new(at, format!("`{name}` can't name a report folder"))
+                    .help("use letters, digits, `-`, `_` and `.`"),
+            );
+        }
+        let before = self.mistakes.len();
+        let axes = self.named(&outline.axes, "axis");
+        let axes = axes.into_iter().map(|axis| self.axis(axis)).collect();
+        let axes_are_sound = self.mistakes.len() == before;
+        let data = outline.data.and_then(|raw| self.typed::<String>(raw));
+        let search_paths = SearchPaths::new(self.source.folder(), data.as_deref(), probe);
+        let mut choices = BTreeMap::new();
+        let shared = self.named(&outline.shared, "shared value").into_iter();
+        let shared = shared.map(|value| {
+            choose(self.source, value, &search_paths, &mut choices, &mut self.mistakes)
+        });
+        let shared = shared.collect();
+        let limits = self.limits(&outline.limits);
+        let notes = self.notes(&outline.notes);
+        let stages = self.named(&outline.stages, "stage");
+        if stages.is_empty() && self.mistakes.is_empty() {
+            let at = Span::new(0, self.source.text().len().min(1));
+            self.mistakes.push(
+                Diagnostic::new(at, "this pipeline has no stages")
+                    .help("add one, such as `\"hello\": Command(args: [\"date\"], ..)`"),
+            );
+        }
+        if !axes_are_sound {
+            return Err(self.mistakes);
+        }
+        let spec = Spec { name, axes, shared, limits, search_paths, choices, notes, stages };
+        Ok((spec, self.mistakes))
+    }
+
+    fn typed<'de, T: Deserialize<'de>>(&mut self, raw: &'de RawValue) -> Option<T> {
+        let text = raw.get_ron();
+        let base = self.source.span_of(text).start;
+        match dialect().from_str(text) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let shift = |span: Span| Span::new(base + span.start, base + span.end);
+                self.mistakes.push(parse_error::explain(text, &error, "value", shift));
+                None
+            }
+        }
+    }
+
+    fn named(&mut self, entries: &Entries<'_>, what: &str) -> Vec<Named> {
+        let mut seen = BTreeMap::<String, Span>::new();
+        let mut found = Vec::new();
+        for (key, value) in &entries.0 {
+            let Some(name) = self.typed::<String>(key) else {
+                continue;
+            };
+            let at = place(self.source, key);
+            if let Some(first) = seen.insert(name.clone(), at) {
+                self.mistakes.push(
+                    Diagnostic::new(at, format!("the {what} `{name}` is written twice"))
+                        .label("again here")
+                        .context(first, "first here")
+                        .help("rename or delete one of them"),
+                );
+                continue;
+            }
+            found.push(Named { name, at, value: place(self.source, value) });
+        }
+        found
+    }
+
+    /// Reads the files of notes, one note a line.
+    fn notes(&mut self, entries: &Entries<'_>) -> Vec<(String, Vec<String>)> {
+        let mut found = Vec::new();
+        for note in self.named(entries, "note") {
+            let text = &self.source.text()[note.value.range()];
+            let name = dialect().from_str::<String>(text).unwrap_or_default();
+            match std::fs::read_to_string(self.source.folder().join(&name)) {
+                Ok(text) => {
+                    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+                    found.push((note.name, lines.map(str::to_owned).collect()));
+                }
+                Err(error) => self.mistakes.push(
+                    Diagnostic::new(note.value, format!("these notes can't be read: {error}"))
+                        .help("name a text file, from the pipeline file's folder, one note a line"),
+                ),
+            }
+        }
+        found
+    }
+
+    fn limits(&mut self, entries: &Entries<'_>) -> Vec<(String, Limits, Span)> {
+        let mut found = Vec::new();
+        for (key, value) in &entries.0 {
+            if let (Some(name), Some(limits)) = (self.typed(key), self.typed(value)) {
+                found.push((name, limits, place(self.source, key)));
+            }
+        }
+        found
+    }
+
+    /// Reads the values of an axis: `{ "label": value }`, or `[1, 2, 3]` where the text of each
+    /// plain value is its label.
+    fn axis(&mut self, axis: Named) -> Axis {
+        let text = &self.source.text()[axis.value.range()];
+        let is_list = text.starts_with('[');
+        let values = if is_list {
+            self.listed(axis.value, text)
+        } else {
+            match dialect().from_str::<Entries<'_>>(text) {
+                Ok(entries) => self.labeled(&entries),
+                Err(error) => {
+                    let base = axis.value.start;
+                    let shift = |span: Span| Span::new(base + span.start, base + span.end);
+                    self.mistakes.push(parse_error::explain(text, &error, "axis", shift));
+                    return Axis { name: axis.name, values: Vec::new(), is_list };
+                }
+            }
+        };
+        if values.is_empty() {
+            self.mistakes.push(
+                Diagnostic::new(axis.value, format!("the axis `{}` has no values", axis.name))
+                    .help("give it at least one, such as `{ \"s0\": 0 }` or `[0]`"),
+            );
+        }
+        Axis { name: axis.name, values, is_list }
+    }
+
+    fn labeled(&mut self, entries: &Entries<'_>) -> Vec<(String, Span)> {
+        let values = self.named(entries, "label");
+        for value in values.iter().filter(|value| !is_label(&value.name)) {
+            self.mistakes.push(
+                Diagnostic::new(value.at, format!("`{}` can't be a label", value.name))
+                    .help("labels become part of stage names: use letters, digits, `-`, `_`, `.`"),
+            );
+        }
+        values.into_iter().map(|value| (value.name, value.value)).collect()
+    }
+
+    fn listed(&mut self, at: Span, text: &str) -> Vec<(String, Span)> {
+        let Ok(items) = dialect().from_str::<Vec<&RawValue>>(text) else {
+            self.mistakes.push(Diagnostic::new(at, "this list of axis values can't be read"));
+            return Vec::new();
+        };
+        let mut found = Vec::<(String, Span)>::new();
+        for item in items {
+            let place = place(self.source, item);
+            let label = self.source.slice(place).trim_matches('"').to_owned();
+            let problem = if !is_label(&label) {
+                "only plain words and numbers can be their own labels"
+            } else if found.iter().any(|(seen, _)| *seen == label) {
+                "this value is written twice"
+            } else {
+                found.push((label, place));
+                continue;
+            };
+            self.mistakes.push(
+                Diagnostic::new(place, problem).help("write `{ \"label\": value, .. }` instead"),
+            );
+        }
+        found
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.+".contains(c))
+}
+
+fn is_folder_name(text: &str) -> bool {
+    is_label(text) && !text.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_gives_its_own_labels() {
+        let source = Source::new(
+            "p.ron",
+            r#"Pipeline(name: "p", axes: {"seed": [0, 7]}, stages: {"a-{seed}": X()})"#,
+        );
+        let (spec, _) = Spec::parse(&source, &FileProbe::Search).unwrap();
+        let labels: Vec<_> = spec.axes[0].values.iter().map(|(label, _)| label.as_str()).collect();
+        assert_eq!(labels, ["0", "7"]);
+        assert_eq!(source.slice(spec.stages[0].value), "X()");
+    }
+
+    #[test]
+    fn the_first_matching_limit_counts() {
+        let source = Source::new(
+            "p.ron",
+            r#"Pipeline(name: "p", limits: {"train-*": Limits(retries: 2), "*": Limits(timeout: 5)}, stages: {"a": X()})"#,
+        );
+        let (spec, _) = Spec::parse(&source, &FileProbe::Search).unwrap();
+        assert_eq!(spec.limits_of("train-s0").retries, Some(2));
+        assert_eq!(spec.limits_of("other").timeout, Some(5));
+    }
+}

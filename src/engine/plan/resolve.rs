@@ -1,0 +1,395 @@
+//! Follows references and checks that everything fits: the way from parsed stages to a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Plan, PlannedStage, ResolvedInput, StageIndex};
+use crate::engine::pipeline::diagnostic::Diagnostic;
+use crate::engine::pipeline::expand::ConcreteStage;
+use crate::engine::pipeline::location::{field_value, reference_place, text_place};
+use crate::engine::pipeline::source::{Source, Span};
+use crate::engine::pipeline::spec::{Spec, fits};
+use crate::engine::pipeline::template::unknown_axis;
+use crate::engine::stage::{Input, Inputs, Producer, Reference, StageSet};
+use crate::engine::system::parallel;
+
+/// An input with the stages that its reference leads to.
+struct Followed {
+    input: Input,
+    members: Vec<StageIndex>,
+}
+
+impl Followed {
+    /// Returns the role, with what is known of each stage behind it.
+    fn behind<'a, T: ?Sized>(&'a self, of: impl Fn(StageIndex) -> &'a T) -> (&'a str, Vec<&'a T>) {
+        (&self.input.role, self.members.iter().map(|&member| of(member)).collect())
+    }
+}
+
+/// Stages by name.
+type Names<'a> = BTreeMap<&'a str, StageIndex>;
+
+pub(super) struct Resolver<'a> {
+    source: &'a Source,
+    spec: &'a Spec,
+    mistakes: Vec<Diagnostic>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Starts with the mistakes found so far.
+    pub(super) fn new(source: &'a Source, spec: &'a Spec, mistakes: Vec<Diagnostic>) -> Self {
+        Self { source, spec, mistakes }
+    }
+
+    /// Checks all stages; returns a plan or every mistake.
+    pub(super) fn resolve<S: StageSet>(
+        mut self,
+        stages: Vec<ConcreteStage<S>>,
+    ) -> Result<Plan<S>, Vec<Diagnostic>> {
+        let names = self.names(&stages);
+        let complete = self.mistakes.is_empty();
+        let inputs: Vec<Vec<_>> = stages
+            .iter()
+            .map(|stage| {
+                let declared = stage.stage.as_stage().inputs().into_iter();
+                let follow = |input: Input| {
+                    let members = self.follow(stage, &input, &names, complete);
+                    Followed { input, members }
+                };
+                declared.map(follow).collect()
+            })
+            .collect();
+        let order = self.order(&stages, &inputs);
+        self.kinds(&stages, &inputs, &order);
+        self.unused_limits(&stages);
+        // A mistake in a template spoils every stage made from it: once is enough.
+        self.mistakes.sort();
+        self.mistakes.dedup_by(|a, b| a.at == b.at && a.message == b.message);
+        if self.mistakes.is_empty() {
+            Ok(self.plan(stages, inputs, &order))
+        } else {
+            Err(self.mistakes)
+        }
+    }
+
+    fn names<'s, S>(&mut self, stages: &'s [ConcreteStage<S>]) -> Names<'s> {
+        let mut names = Names::new();
+        for (index, stage) in stages.iter().enumerate() {
+            if let Some(first) = names.insert(&stage.name, index) {
+                let message = format!("two stages are named `{}`", stage.name);
+                let diagnostic = Diagnostic::new(stage.at, message);
+                self.mistakes.push(if stages[first].at == stage.at {
+                    diagnostic
+                        .label("two combinations of labels give this name")
+                        .help("separate the axes by a sign that no label contains")
+                } else {
+                    diagnostic
+                        .label("this one")
+                        .context(stages[first].at, "and this one")
+                        .help("rename one of them")
+                });
+            }
+        }
+        names
+    }
+
+    /// A limit that fits no stage is a typo, and the stage it was meant for runs without it.
+    fn unused_limits<S>(&mut self, stages: &[ConcreteStage<S>]) {
+        for (pattern, _, at) in &self.spec.limits {
+            if self.mistakes.is_empty() && !stages.iter().any(|stage| fits(pattern, &stage.name)) {
+                self.mistakes.push(
+                    Diagnostic::new(*at, format!("no stage matches `{pattern}`"))
+                        .help("a limit is for a stage name or a glob such as `train-*`"),
+                );
+            }
+        }
+    }
+
+    fn problems<S: StageSet>(
+        spec: &Spec,
+        stage: &ConcreteStage<S>,
+        inputs: &Inputs<'_, Producer>,
+    ) -> Vec<Diagnostic> {
+        let mut mistakes = Vec::new();
+        for problem in stage.stage.as_stage().problems(inputs) {
+            let at = field_value(&stage.text, problem.field).unwrap_or(stage.at);
+            let mut diagnostic = Diagnostic::new(at, problem.message)
+                .label(format!("`{}` of stage `{}`", problem.field, stage.name));
+            diagnostic.help = problem.help;
+            mistakes.push(diagnostic);
+        }
+        for file in stage.stage.as_stage().externals().files {
+            if !spec.search_paths.is_recorded() && spec.search_paths.find(&file).is_none() {
+                let at = text_place(stage, "files", &file);
+                mistakes.push(
+                    Diagnostic::new(at, format!("there is no file or folder `{file}`"))
+                        .label(format!("file of stage `{}`", stage.name))
+                        .help("paths start from the pipeline file's folder, or from `--data`"),
+                );
+            }
+        }
+        mistakes
+    }
+
+    /// Follows a reference to stage indices; empty after a mistake.
+    fn follow<S>(
+        &mut self,
+        stage: &ConcreteStage<S>,
+        input: &Input,
+        names: &Names<'_>,
+        complete: bool,
+    ) -> Vec<StageIndex> {
+        let family;
+        let wanted = match &input.reference {
+            Reference::One(name) => std::slice::from_ref(name),
+            Reference::Each(pattern) => {
+                family = self.family(pattern);
+                &family
+            }
+        };
+        let mut members = Vec::with_capacity(wanted.len());
+        for name in wanted {
+            match names.get(name.as_str()) {
+                Some(index) => members.push(*index),
+                // A stage that could not be parsed is not missing: its own mistake is enough.
+                None if complete || !self.is_declared(name) => {
+                    let mistake = self.unknown(name, reference_place(stage, input), names);
+                    let label = format!("input `{}` of stage `{}`", input.role, stage.name);
+                    self.mistakes.push(mistake.label(label));
+                    return Vec::new();
+                }
+                None => {}
+            }
+        }
+        members
+    }
+
+    fn unknown(&self, name: &str, at: Span, names: &Names<'_>) -> Diagnostic {
+        if let Some((_, rest)) = name.split_once('{')
+            && let Some((axis, _)) = rest.split_once('}')
+        {
+            return unknown_axis(self.spec, axis, at);
+        }
+        let valid: Vec<_> = names.keys().copied().collect();
+        Diagnostic::new(at, format!("no stage is named `{name}`")).suggest(name, &valid)
+    }
+
+    /// Returns the names that a pattern such as `estimate-{seed}` stands for.
+    fn family(&self, pattern: &str) -> Vec<String> {
+        let mut names = vec![pattern.to_owned()];
+        for axis in &self.spec.axes {
+            let hole = format!("{{{}}}", axis.name);
+            if pattern.contains(&hole) {
+                names = names
+                    .iter()
+                    .flat_map(|name| {
+                        axis.values.iter().map(|(label, _)| name.replace(&hole, label))
+                    })
+                    .collect();
+            }
+        }
+        names
+    }
+
+    /// Returns whether a stage that could not be expanded may have been meant.
+    fn is_declared(&self, name: &str) -> bool {
+        let stem = |stage: &str| stage.split('{').next().unwrap_or_default().to_owned();
+        self.spec.stages.iter().any(|stage| match stem(&stage.name) {
+            whole if whole == stage.name => whole == name,
+            stem => name.starts_with(stem.trim_end_matches(['-', '_', '.'])),
+        })
+    }
+
+    /// Works out what every stage makes, checks it against what its readers take, and asks each
+    /// stage for its own complaints. A stage in a circle makes nothing that could be told.
+    fn kinds<S: StageSet>(
+        &mut self,
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<Followed>],
+        order: &[StageIndex],
+    ) {
+        let mut made: Vec<Arc<str>> = vec![Arc::default(); stages.len()];
+        for &index in order {
+            let stage = &stages[index];
+            for followed in &inputs[index] {
+                self.fitting(stage, followed, stages, &made);
+            }
+            let kinds = inputs[index].iter().map(|followed| followed.behind(|one| &*made[one]));
+            let kind = stage.stage.as_stage().output(&kinds.collect()).into();
+            made[index] = kind;
+        }
+        let producers = stages.iter().zip(made).map(|(stage, kind)| Producer {
+            labels: Arc::new(stage.labels.clone()),
+            kind,
+            values: stage.stage.as_stage().values().map(Into::into),
+            row_length: stage.stage.as_stage().row_length(),
+        });
+        let producers: Vec<_> = producers.collect();
+        let spec = self.spec;
+        let mistakes = parallel::map(order, |&index| {
+            let behind =
+                inputs[index].iter().map(|followed| followed.behind(|one| &producers[one]));
+            Self::problems(spec, &stages[index], &behind.collect())
+        });
+        self.mistakes.extend(mistakes.into_iter().flatten());
+    }
+
+    fn fitting<S>(
+        &mut self,
+        stage: &ConcreteStage<S>,
+        Followed { input, members }: &Followed,
+        stages: &[ConcreteStage<S>],
+        made: &[Arc<str>],
+    ) {
+        for &member in members {
+            let (producer, made) = (&stages[member], &made[member]);
+            // What a stage with a mistake of its own would make is not known.
+            let known = !made.is_empty() && !input.accepts.is_empty();
+            if known && !input.accepts.contains(&&**made) {
+                let wanted = input.accepts.join("` or `");
+                let message = format!(
+                    "`{}` makes `{made}`, but input `{}` takes `{wanted}`",
+                    producer.name, input.role
+                );
+                self.mistakes.push(
+                    Diagnostic::new(reference_place(stage, input), message)
+                        .label(format!("takes `{wanted}`"))
+                        .context(producer.at, format!("makes `{made}`"))
+                        .help(format!("name a stage that makes `{wanted}`")),
+                );
+                return;
+            }
+        }
+    }
+
+    /// Sorts stages so that each comes after its inputs; reports a cycle edge by edge.
+    fn order<S: StageSet>(
+        &mut self,
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<Followed>],
+    ) -> Vec<StageIndex> {
+        let mut waiting: Vec<usize> =
+            inputs.iter().map(|inputs| inputs.iter().map(|i| i.members.len()).sum()).collect();
+        let mut readers = vec![Vec::new(); stages.len()];
+        for (index, inputs) in inputs.iter().enumerate() {
+            for member in inputs.iter().flat_map(|input| &input.members) {
+                readers[*member].push(index);
+            }
+        }
+        let rank = |index: StageIndex| (stages[index].rank.as_slice(), index);
+        let mut ready: BTreeSet<_> =
+            (0..stages.len()).filter(|&index| waiting[index] == 0).map(rank).collect();
+        let mut order = Vec::with_capacity(stages.len());
+        while let Some((_, index)) = ready.pop_first() {
+            order.push(index);
+            for &reader in &readers[index] {
+                waiting[reader] -= 1;
+                if waiting[reader] == 0 {
+                    ready.insert(rank(reader));
+                }
+            }
+        }
+        if order.len() < stages.len() {
+            let stuck: Vec<_> = (0..stages.len()).filter(|&index| waiting[index] > 0).collect();
+            self.cycle(stages, inputs, &stuck);
+        }
+        order
+    }
+
+    fn cycle<S: StageSet>(
+        &mut self,
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<Followed>],
+        stuck: &[StageIndex],
+    ) {
+        // Every stuck stage waits for another stuck one, so walking inputs must come round.
+        let step = |from: StageIndex| {
+            inputs[from].iter().find_map(|Followed { input, members }| {
+                let to = members.iter().find(|member| stuck.contains(member))?;
+                Some((input, *to))
+            })
+        };
+        let mut walk = vec![stuck[0]];
+        while let Some((_, to)) = walk.last().and_then(|&from| step(from)) {
+            if let Some(start) = walk.iter().position(|&seen| seen == to) {
+                walk.drain(..start);
+                break;
+            }
+            walk.push(to);
+        }
+        let edges: Vec<_> = walk
+            .iter()
+            .filter_map(|&from| {
+                let (input, to) = step(from)?;
+                let place = text_place(&stages[from], &input.role, input.reference.text());
+                Some((place, format!("`{}` waits for `{}`", stages[from].name, stages[to].name)))
+            })
+            .collect();
+        let Some(((first, label), rest)) = edges.split_first() else {
+            return;
+        };
+        let mut diagnostic = Diagnostic::new(*first, "these stages wait for each other")
+            .label(label.clone())
+            .help("break the circle: one of these inputs must come from another stage");
+        diagnostic.context = rest.to_vec();
+        self.mistakes.push(diagnostic);
+    }
+
+    fn plan<S: StageSet>(
+        &self,
+        stages: Vec<ConcreteStage<S>>,
+        inputs: Vec<Vec<Followed>>,
+        order: &[StageIndex],
+    ) -> Plan<S> {
+        let mut position = vec![0; stages.len()];
+        for (new, &old) in order.iter().enumerate() {
+            position[old] = new;
+        }
+        let mut slots: Vec<_> = stages.into_iter().zip(inputs).map(Some).collect();
+        let mut planned = Vec::with_capacity(order.len());
+        for &old in order {
+            let Some((stage, inputs)) = slots[old].take() else {
+                continue;
+            };
+            let resolved = |Followed { input, mut members }: Followed| {
+                for member in &mut members {
+                    *member = position[*member];
+                }
+                ResolvedInput { role: input.role, reference: input.reference, members }
+            };
+            let inputs = inputs.into_iter().map(resolved).collect();
+            let files = stage.stage.as_stage().externals().files.into_iter();
+            let files = files
+                .filter_map(|file| Some((file_name(&file), self.spec.search_paths.find(&file)?)));
+            planned.push(PlannedStage {
+                files: files.collect(),
+                limits: self.spec.limits_of(&stage.name),
+                line: self.source.line(stage.at.start),
+                name: stage.name,
+                template: stage.template,
+                labels: stage.labels,
+                stage: stage.stage,
+                text: stage.text.text,
+                inputs,
+                readers: Vec::new(),
+            });
+        }
+        for index in 0..planned.len() {
+            let members: Vec<_> = planned[index].members().collect();
+            for member in members {
+                let readers = &mut planned[member].readers;
+                // Whoever reads it twice does so in a row.
+                if readers.last() != Some(&index) {
+                    readers.push(index);
+                }
+            }
+        }
+        Plan::new(self.spec, planned)
+    }
+}
+
+/// Returns the last part of a path: the name under which a stage sees the file.
+pub(crate) fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}

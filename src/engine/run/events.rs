@@ -1,0 +1,73 @@
+//! What happens during a run, as data: shown by the cli, written as JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::digest::StageKey;
+use crate::engine::stage::lifecycle::{Outcome, Progress};
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The run begins.
+    Started {
+        /// The pipeline's name.
+        pipeline: String,
+        /// How many stages are selected.
+        stages: usize,
+    },
+    /// A stage begins to run.
+    StageStarted {
+        /// Its name.
+        stage: String,
+        /// Its key.
+        key: StageKey,
+        /// Why it was not taken from the cache.
+        why: String,
+    },
+    /// A stage waits for another run that computes the same key, or the same to another length.
+    StageWaits {
+        /// Its name.
+        stage: String,
+    },
+    /// A stage tells how far it is.
+    StageProgress {
+        /// Its name.
+        stage: String,
+        /// How far it is.
+        progress: Progress,
+    },
+    /// A stage ended.
+    StageEnded {
+        /// Its name.
+        stage: String,
+        /// Its key, where its inputs were known.
+        key: Option<StageKey>,
+        /// How it ended.
+        outcome: Outcome,
+        /// How long it ran.
+        seconds: f64,
+        /// What went wrong, in one line.
+        message: Option<String>,
+    },
+    /// Something that the user should know but that stops nothing.
+    Note {
+        /// One line.
+        message: String,
+    },
+    /// The run is over.
+    Summary {
+        /// Stages computed.
+        executed: usize,
+        /// Stages taken from the cache.
+        cached: usize,
+        /// Stages failed.
+        failed: usize,
+        /// Stages that did not start.
+        skipped: usize,
+        /// Wall time.
+        seconds: f64,
+        /// Whether the run was interrupted.
+        interrupted: bool,
+    },
+}

@@ -1,0 +1,10 @@
+//! A run: where every stage stands, what is to run, and the scheduler that runs it.
+
+mod contents;
+pub mod events;
+pub mod options;
+mod prior_hits;
+pub mod scheduler;
+mod startable;
+pub mod status;
+mod why;

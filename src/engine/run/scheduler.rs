@@ -1,0 +1,473 @@
+//! Runs a plan: each stage once, after its inputs, as many side by side as allowed.
+//!
+//! A stage's key is built when its inputs are there, so an input that came out unchanged stops the
+//! rerun of everything behind it. Stages of one trajectory run one after the other.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::contents::CurrentContents;
+use super::events::Event;
+use super::options::{OnError, RunOptions, RunReport, run_id};
+use super::prior_hits::PriorHits;
+use super::startable::{Ready, ReadyStages};
+use super::status::{StageStatus, damaged_note};
+use super::why::Causes;
+use crate::engine::cache::{Cache, CacheError, Lookup, PastRun, Reuse, StoredResult};
+use crate::engine::digest::{StageKey, TrajectoryKey};
+use crate::engine::executor::{Executor, Submission, Urgency};
+use crate::engine::job::{Job, JobEvent, JobInput, JobOutcome};
+use crate::engine::key::builder;
+use crate::engine::plan::select::Selection;
+use crate::engine::plan::{Plan, StageIndex, cost};
+use crate::engine::stage::context::DownloadPolicy;
+use crate::engine::stage::estimate::Work;
+use crate::engine::stage::lifecycle::Outcome;
+use crate::engine::stage::{Needs, StageSet};
+
+/// A stage that runs.
+struct Running {
+    key: StageKey,
+    trajectory: Option<TrajectoryKey>,
+    since: Instant,
+    needs: Needs,
+}
+
+/// Everything a run needs to know.
+pub struct Scheduler<'a, S> {
+    plan: &'a Plan<S>,
+    cache: &'a Cache,
+    options: &'a RunOptions,
+    selection: &'a Selection,
+    /// The stages that may run and everything above them.
+    universe: BTreeSet<StageIndex>,
+    settled: Vec<bool>,
+    /// How many inputs of each stage have not settled.
+    unsettled_inputs: Vec<usize>,
+    /// Stages whose inputs have settled and that have not been looked up since.
+    due: BTreeSet<StageIndex>,
+    ready: ReadyStages,
+    running: BTreeMap<StageIndex, Running>,
+    prior_hits: PriorHits,
+    /// Counted when the first stage starts: a run that has nothing to do counts nothing.
+    works: OnceCell<Vec<Option<Work>>>,
+    /// Failed tries of stages that may try again, with the last message.
+    tries: BTreeMap<StageIndex, (u32, String)>,
+    draining: bool,
+    run_id: String,
+    report: RunReport,
+    emit: &'a mut dyn FnMut(Event),
+}
+
+impl<'a, S: StageSet> Scheduler<'a, S> {
+    /// Prepares a run of stages with these statuses; the cache must be held since they were found.
+    pub fn new(
+        plan: &'a Plan<S>,
+        cache: &'a Cache,
+        options: &'a RunOptions,
+        selection: &'a Selection,
+        statuses: Vec<StageStatus>,
+        emit: &'a mut dyn FnMut(Event),
+    ) -> Self {
+        let universe = universe(plan, selection);
+        let mut unsettled_inputs = vec![0; plan.stages().len()];
+        for &stage in &universe {
+            for &reader in &plan.stages()[stage].readers {
+                unsettled_inputs[reader] += 1;
+            }
+        }
+        let due = universe.iter().copied().filter(|&stage| unsettled_inputs[stage] == 0).collect();
+        Self {
+            plan,
+            cache,
+            options,
+            selection,
+            universe,
+            settled: vec![false; plan.stages().len()],
+            unsettled_inputs,
+            due,
+            ready: ReadyStages::default(),
+            running: BTreeMap::new(),
+            prior_hits: PriorHits::of(statuses),
+            works: OnceCell::new(),
+            tries: BTreeMap::new(),
+            draining: false,
+            run_id: run_id(),
+            report: RunReport::default(),
+            emit,
+        }
+    }
+
+    /// Runs to the end; `interrupts` tells how often the user asked to stop.
+    pub fn run(
+        mut self,
+        executor: &mut dyn Executor,
+        interrupts: &dyn Fn() -> usize,
+    ) -> Result<RunReport, CacheError> {
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let stages = self.selection.allowed.len();
+        (self.emit)(Event::Started { pipeline: self.plan.name().to_owned(), stages });
+        let mut heeded = 0;
+        loop {
+            let asked = interrupts();
+            if asked > heeded {
+                heeded = asked;
+                self.draining = true;
+                self.report.interrupted = true;
+                executor.stop(if asked > 1 { Urgency::Now } else { Urgency::Soon });
+            }
+            while let Some(stage) = self.due.pop_first() {
+                self.look_up(stage)?;
+            }
+            let submitted = self.start(executor);
+            if self.running.is_empty() {
+                // What was submitted and does not run could not start.
+                if submitted == 0 {
+                    break;
+                }
+                continue;
+            }
+            let Some((stage, event)) = executor.next(PATIENCE) else {
+                continue;
+            };
+            let name = || self.plan.stages()[stage].name.clone();
+            match event {
+                JobEvent::Started => {}
+                JobEvent::Waiting => (self.emit)(Event::StageWaits { stage: name() }),
+                JobEvent::Progress(progress) => {
+                    (self.emit)(Event::StageProgress { stage: name(), progress });
+                }
+                JobEvent::Ended(outcome) => self.ended(stage, outcome, executor),
+            }
+        }
+        let open = self.selection.allowed.iter().copied().filter(|&stage| !self.settled[stage]);
+        for stage in open.collect::<Vec<_>>() {
+            if let Some((_, message)) = self.tries.remove(&stage) {
+                self.fail(stage, None, 0.0, message);
+            } else {
+                self.end(stage, None, Outcome::Skipped, 0.0, None);
+                self.report.skipped += 1;
+            }
+        }
+        Ok(self.report)
+    }
+
+    /// Builds the key of a stage whose inputs have settled, and takes a hit.
+    fn look_up(&mut self, stage: StageIndex) -> Result<(), CacheError> {
+        let planned = &self.plan.stages()[stage];
+        let missing = planned.members().find(|member| !self.report.results.contains_key(member));
+        if let Some(missing) = missing {
+            self.without_input(stage, missing);
+            return Ok(());
+        }
+        let allowed = self.selection.allowed.contains(&stage);
+        let forced = allowed && self.selection.forced.contains(&stage);
+        if !forced && let Some(result) = self.prior_hits.take(stage, planned.members()) {
+            self.hit(stage, result);
+            return Ok(());
+        }
+        let contents = CurrentContents {
+            stage: |member| Some(self.report.results.get(&member)?.artifact.digest),
+            file: |path: &Path| self.cache.digest_of_file(path),
+            backend: &self.options.backend,
+        };
+        let record = builder::record(self.plan, planned, &contents)?;
+        let why = match self.cache.lookup(&record.key())? {
+            Lookup::Hit(_) if forced => "forced".to_owned(),
+            Lookup::Hit(result) => {
+                self.hit(stage, result);
+                return Ok(());
+            }
+            Lookup::Damaged(damage) => {
+                let message = damaged_note(&planned.name, &damage);
+                (self.emit)(Event::Note { message });
+                "its cached result is damaged".to_owned()
+            }
+            Lookup::Miss => Causes::new(self.plan, self.cache).why(stage, &record)?,
+        };
+        if allowed {
+            let horizon = planned.stage.as_stage().horizon();
+            self.ready.insert(stage, Ready::new(record, horizon, why));
+        } else {
+            self.settle(stage);
+        }
+        Ok(())
+    }
+
+    fn hit(&mut self, stage: StageIndex, result: StoredResult) {
+        let key = result.key;
+        self.report.results.insert(stage, result);
+        if self.selection.allowed.contains(&stage) {
+            self.report.cached += 1;
+            self.end(stage, Some(key), Outcome::Cached, 0.0, None);
+        } else {
+            self.settle(stage);
+        }
+    }
+
+    /// Settles a stage one of whose inputs will never come.
+    fn without_input(&mut self, stage: StageIndex, missing: StageIndex) {
+        if !self.selection.allowed.contains(&stage) {
+            self.settle(stage);
+            return;
+        }
+        let input = &self.plan.stages()[missing].name;
+        if self.selection.allowed.contains(&missing) {
+            let message = format!("its input `{input}` has no result");
+            self.end(stage, None, Outcome::Skipped, 0.0, Some(message));
+            self.report.skipped += 1;
+        } else {
+            let message =
+                format!("its input `{input}` is not cached; `--until` also runs what is needed");
+            self.fail(stage, None, 0.0, message);
+        }
+    }
+
+    /// Starts ready stages, first in plan order first, as far as there is room; returns how many were
+    /// submitted.
+    fn start(&mut self, executor: &mut dyn Executor) -> usize {
+        if self.draining {
+            return 0;
+        }
+        let mut submitted = 0;
+        for (stage, needs, threads) in self.next_to_start() {
+            // The last one may have failed before it began.
+            if self.draining {
+                break;
+            }
+            self.submit(stage, needs, threads, executor);
+            submitted += 1;
+        }
+        submitted
+    }
+
+    /// Returns the ready stages that there is room for, with what they need and their threads.
+    fn next_to_start(&self) -> Vec<(StageIndex, Needs, usize)> {
+        let (jobs, device_jobs) = (self.options.jobs, self.options.device_jobs);
+        let running = self.running.values();
+        let mut keys: Vec<_> = running.clone().map(|running| running.key).collect();
+        if keys.len() >= jobs {
+            return Vec::new();
+        }
+        let trajectories = running.clone().filter_map(|running| running.trajectory).collect();
+        let mut device = running.filter(|running| running.needs == Needs::Device).count();
+        let side_by_side = keys.len() + self.ready.startable(&trajectories).take(jobs).count();
+        let side_by_side = side_by_side.min(jobs).max(1);
+        let mut chosen = Vec::new();
+        for (stage, ready) in self.ready.startable(&trajectories) {
+            let needs = self.plan.stages()[stage].stage.as_stage().needs();
+            let device_is_full = needs == Needs::Device && device >= device_jobs;
+            // Two stages of one key: the second takes the first one's result.
+            if device_is_full || keys.contains(&ready.key) {
+                continue;
+            }
+            // Trainings come one after the other: what is left for the next must be left now.
+            let share = match needs {
+                Needs::Device => jobs.min(device_jobs),
+                Needs::Cpu => side_by_side,
+            };
+            chosen.push((stage, needs, (self.options.cores / share.max(1)).max(1)));
+            keys.push(ready.key);
+            device += usize::from(needs == Needs::Device);
+            if keys.len() >= jobs {
+                break;
+            }
+        }
+        chosen
+    }
+
+    fn submit(
+        &mut self,
+        stage: StageIndex,
+        needs: Needs,
+        threads: usize,
+        executor: &mut dyn Executor,
+    ) {
+        let planned = &self.plan.stages()[stage];
+        let Some(Ready { key, record, trajectory, why, .. }) = self.ready.remove(stage) else {
+            return;
+        };
+        let (results, cache) = (&self.report.results, self.cache);
+        let inputs =
+            planned.inputs.iter().map(|input| JobInput::of(input, self.plan, results, cache));
+        let inputs = match inputs.collect::<Result<_, _>>() {
+            Ok(inputs) => inputs,
+            Err(error) => {
+                self.fail_and_drain(stage, key, 0.0, error.to_string(), executor);
+                return;
+            }
+        };
+        let files = planned.files.iter().map(|(name, path)| {
+            (name.clone(), std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        });
+        let folders = self.plan.data().and_then(|folder| std::path::absolute(folder).ok());
+        let folders = folders.into_iter().collect();
+        let job = Job {
+            key,
+            record,
+            pipeline: self.plan.name().to_owned(),
+            stage: planned.name.clone(),
+            text: planned.text.clone(),
+            inputs,
+            files: files.collect(),
+            device: self.options.device.clone(),
+            downloads: DownloadPolicy { folders, offline: self.options.offline },
+            reuse: self.reuse(stage),
+            work: self.work(stage),
+        };
+        self.running.insert(stage, Running { key, trajectory, since: Instant::now(), needs });
+        self.report.keys.insert(planned.name.clone(), key);
+        (self.emit)(Event::StageStarted { stage: planned.name.clone(), key, why });
+        executor.submit(Submission {
+            stage,
+            job,
+            job_path: self.cache.job_path(&key, &self.run_id),
+            log_path: self.cache.log_path(&key),
+            threads,
+            timeout: planned.limits.timeout.map(Duration::from_secs).or(self.options.timeout),
+        });
+    }
+
+    fn work(&self, stage: StageIndex) -> Option<f64> {
+        self.works.get_or_init(|| cost::works(self.plan))[stage].map(|work| work.0)
+    }
+
+    fn reuse(&self, stage: StageIndex) -> Reuse {
+        match self.selection.forced.contains(&stage) {
+            false => Reuse::Allowed,
+            // What there is now, the failed try made.
+            true if self.tries.contains_key(&stage) => Reuse::StateOnly,
+            true => Reuse::Refused,
+        }
+    }
+
+    fn ended(&mut self, stage: StageIndex, outcome: JobOutcome, executor: &mut dyn Executor) {
+        let Some(Running { key, trajectory, since, .. }) = self.running.remove(&stage) else {
+            return;
+        };
+        let seconds = since.elapsed().as_secs_f64();
+        let name = self.plan.stages()[stage].name.clone();
+        let _ = std::fs::remove_file(self.cache.job_path(&key, &self.run_id));
+        match outcome {
+            JobOutcome::Cached(result) => self.hit(stage, result),
+            JobOutcome::Executed(result) => {
+                self.remember(stage, key, Outcome::Executed, seconds, result.artifact.bytes());
+                self.report.executed.push(name);
+                self.report.results.insert(stage, result);
+                self.end(stage, Some(key), Outcome::Executed, seconds, None);
+            }
+            JobOutcome::Stopped => {
+                self.report.stopped.push(name);
+                self.end(stage, Some(key), Outcome::Stopped, seconds, None);
+            }
+            JobOutcome::Busy(message) => {
+                self.report.busy += 1;
+                self.fail_and_drain(stage, key, seconds, message, executor);
+            }
+            JobOutcome::Failed { message, permanent } => {
+                if !permanent && self.may_retry(stage, &message) {
+                    (self.emit)(Event::Note {
+                        message: format!("`{name}` tries again: {message}"),
+                    });
+                    self.due.insert(stage);
+                } else {
+                    self.remember(stage, key, Outcome::Failed, seconds, 0);
+                    self.fail_and_drain(stage, key, seconds, message, executor);
+                }
+            }
+        }
+        // They may take this one's result or state.
+        self.due.extend(self.ready.remove_related(key, trajectory));
+    }
+
+    fn fail_and_drain(
+        &mut self,
+        stage: StageIndex,
+        key: StageKey,
+        seconds: f64,
+        message: String,
+        executor: &mut dyn Executor,
+    ) {
+        self.fail(stage, Some(key), seconds, message);
+        match self.options.on_error {
+            OnError::Continue => {}
+            OnError::Finish => self.draining = true,
+            OnError::Stop => {
+                self.draining = true;
+                executor.stop(Urgency::Soon);
+            }
+        }
+    }
+
+    fn fail(&mut self, stage: StageIndex, key: Option<StageKey>, seconds: f64, message: String) {
+        self.end(stage, key, Outcome::Failed, seconds, Some(message.clone()));
+        self.report.failed.push((self.plan.stages()[stage].name.clone(), message));
+    }
+
+    fn may_retry(&mut self, stage: StageIndex, message: &str) -> bool {
+        let limit = self.plan.stages()[stage].limits.retries.unwrap_or(self.options.retries);
+        let (tries, last) = self.tries.entry(stage).or_default();
+        *tries += 1;
+        message.clone_into(last);
+        *tries <= limit && !self.draining
+    }
+
+    fn remember(
+        &self,
+        stage: StageIndex,
+        key: StageKey,
+        outcome: Outcome,
+        seconds: f64,
+        bytes: u64,
+    ) {
+        let planned = &self.plan.stages()[stage];
+        // Only predictions need it: a full disk here must not hide how the stage ended.
+        let _ = self.cache.remember_run(&PastRun {
+            pipeline: self.plan.name().to_owned(),
+            stage: planned.name.clone(),
+            kind: planned.stage.as_stage().kind().name.to_owned(),
+            key,
+            outcome,
+            seconds,
+            bytes,
+        });
+    }
+
+    /// Settles a stage and tells how it ended.
+    fn end(
+        &mut self,
+        stage: StageIndex,
+        key: Option<StageKey>,
+        outcome: Outcome,
+        seconds: f64,
+        message: Option<String>,
+    ) {
+        self.settle(stage);
+        let stage = self.plan.stages()[stage].name.clone();
+        (self.emit)(Event::StageEnded { stage, key, outcome, seconds, message });
+    }
+
+    /// Nothing more will come of a stage: those that waited for nothing else are due.
+    fn settle(&mut self, stage: StageIndex) {
+        self.settled[stage] = true;
+        for &reader in &self.plan.stages()[stage].readers {
+            self.unsettled_inputs[reader] -= 1;
+            if self.unsettled_inputs[reader] == 0 && self.universe.contains(&reader) {
+                self.due.insert(reader);
+            }
+        }
+    }
+}
+
+/// Returns the stages that may run and everything above them.
+fn universe<S>(plan: &Plan<S>, selection: &Selection) -> BTreeSet<StageIndex> {
+    let mut all = selection.allowed.clone();
+    let mut waiting: Vec<_> = all.iter().copied().collect();
+    while let Some(stage) = waiting.pop() {
+        let members = plan.stages()[stage].members();
+        waiting.extend(members.filter(|&member| all.insert(member)));
+    }
+    all
+}

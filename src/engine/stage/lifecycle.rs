@@ -1,0 +1,35 @@
+//! How far a running stage is, and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+/// How far a running stage is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Units done.
+    pub done: u64,
+    /// Units in all.
+    pub total: u64,
+    /// What a unit is, such as `epoch`.
+    pub unit: String,
+    /// A word on the state, such as `loss 0.0183`.
+    pub note: String,
+    /// Something worth a line of its own, such as that a training goes on where it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It was computed in this run.
+    Executed,
+    /// Its artifact was in the cache.
+    Cached,
+    /// It failed.
+    Failed,
+    /// It was asked to stop and saved its state.
+    Stopped,
+    /// It did not start, because an input failed or the run was ending.
+    Skipped,
+}

@@ -1,0 +1,7 @@
+//! The machine: clock, threads, processes, and what the host tells of itself.
+
+pub mod clock;
+pub mod failpoint;
+pub mod host;
+pub(crate) mod parallel;
+pub mod process;

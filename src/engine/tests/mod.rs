@@ -1,0 +1,4 @@
+//! The engine as a whole, on stages made for tests.
+
+mod runs;
+mod trajectories;

@@ -1,0 +1,202 @@
+//! A table for the terminal: aligned columns, ruled like its LaTeX twin, no color.
+//!
+//! Best values carry a star, so they can be told apart without color or bold type. Columns are
+//! aligned by display width: combining marks count nothing, wide East Asian characters two.
+
+use crate::report::tables::grid::{Entry, Grid, PublishedPlace};
+use crate::report::tables::table::Table;
+
+const GAP: &str = "   ";
+
+/// A caption above a narrow table may be this wide.
+const NARROWEST: usize = 60;
+
+/// A note below a narrow table may be this wide.
+const WIDEST_NOTE: usize = 100;
+
+/// Renders a table with its label and caption above and its note below.
+pub fn render(table: &Table) -> String {
+    let grid = Grid::of(table);
+    let tailed: Vec<bool> = (0..grid.columns.len())
+        .map(|column| grid.lines.iter().any(|line| tail(&line.entries[column]).is_some()))
+        .collect();
+    let titles = grid.columns.iter().zip(&tailed);
+    let titles = titles.map(|(path, tailed)| path.join(" / ") + if *tailed { " " } else { "" });
+    let header: Vec<String> = grid.stub.iter().cloned().chain(titles).collect();
+    let body: Vec<Vec<String>> = grid
+        .lines
+        .iter()
+        .map(|line| {
+            let entries = line.entries.iter().zip(&tailed);
+            let entries = entries.map(|(entry, tailed)| text(entry, *tailed));
+            line.stub.iter().cloned().chain(entries).collect()
+        })
+        .collect();
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| {
+            let cells = body.iter().map(|line| width(&line[column]));
+            cells.fold(width(&header[column]), usize::max)
+        })
+        .collect();
+
+    let align = |cells: &[String]| aligned(cells, &widths, grid.stub.len());
+    let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
+    let mut lines = wrapped(&format!("{}. {}", table.label, table.caption), total.max(NARROWEST));
+    lines.extend(["━".repeat(total), align(&header), "─".repeat(total)]);
+    for (line, cells) in grid.lines.iter().zip(&body) {
+        if line.opens_group {
+            lines.push(String::new());
+        }
+        lines.push(align(cells));
+    }
+    lines.push("━".repeat(total));
+    let notes = grid.note.iter().chain(&grid.remarks);
+    lines.extend(notes.flat_map(|note| wrapped(note, total.max(WIDEST_NOTE))));
+    if grid.lines.iter().flat_map(|line| &line.entries).any(Entry::is_best) {
+        lines.push("* best".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Lines up columns of words below a ruled header, all to the left.
+pub fn listing(header: &[&str], lines: &[Vec<String>]) -> String {
+    let header: Vec<String> = header.iter().map(|&title| title.to_owned()).collect();
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| {
+            let cells = lines.iter().map(|line| width(&line[column]));
+            cells.fold(width(&header[column]), usize::max)
+        })
+        .collect();
+    let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
+    let align = |cells: &[String]| aligned(cells, &widths, cells.len());
+    let mut text = vec![align(&header), "─".repeat(total)];
+    text.extend(lines.iter().map(|line| align(line)));
+    text.join("\n") + "\n"
+}
+
+/// Breaks a text into lines at spaces.
+fn wrapped(text: &str, longest: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let end = lines.len() - 1;
+        if lines[end].is_empty() {
+            word.clone_into(&mut lines[end]);
+        } else if width(&lines[end]) + 1 + width(word) <= longest {
+            lines[end] = format!("{} {word}", lines[end]);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// Returns what stands after the last digit of an entry: a star or a closing parenthesis.
+const fn tail(entry: &Entry) -> Option<char> {
+    match entry {
+        Entry::Measured { best: true, .. } => Some('*'),
+        Entry::Published { place: PublishedPlace::Below, .. } => Some(')'),
+        _ => None,
+    }
+}
+
+/// Writes an entry; where others in its column have a tail it gets a blank, so digits line up.
+fn text(entry: &Entry, tailed: bool) -> String {
+    let text = entry.text("±", "–");
+    let text = match tail(entry) {
+        Some('*') => text + "*",
+        None if tailed => text + " ",
+        _ => text,
+    };
+    entry.count().map_or_else(|| text.clone(), |n| format!("{} (n = {n})", text.trim_end()))
+}
+
+fn aligned(cells: &[String], widths: &[usize], left: usize) -> String {
+    let padded = cells.iter().zip(widths).enumerate().map(|(index, (cell, full))| {
+        let blank = " ".repeat(full - width(cell));
+        if index < left { format!("{cell}{blank}") } else { format!("{blank}{cell}") }
+    });
+    padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+}
+
+/// Counts the terminal columns a text takes.
+fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    match c {
+        // Combining marks, zero-width characters and variation selectors.
+        '\u{300}'..='\u{36f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{20d0}'..='\u{20ff}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' => 0,
+        // Hangul, CJK, kana, full-width forms and emoji.
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        c if c.is_control() => 0,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tables::tabulate::tests::{tall, wide};
+
+    #[test]
+    fn a_wide_table_lines_up() {
+        insta::assert_snapshot!(render(&wide()), @"
+        Table 1. Estimated dimension, τ = 99%
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Data set              PCAE             H&E          irmae
+        ─────────────────────────────────────────────────────────
+        sprites        4.00 ± 0.00*    7.50 ± 0.50    6.00 ± 0.00
+        (published)   (4.00 ± 0.00)
+        3D_shapes      5.00 ± 0.00*    6.00 (n = 1)             –
+        (published)                   (6.20 ± 0.40)
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another;
+        published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are
+        not significantly worse (one-sided Welch test, 5 %). A dash (–) stands where there is no result.
+        * best
+        ");
+    }
+
+    #[test]
+    fn a_narrow_table_lines_up() {
+        insta::assert_snapshot!(render(&tall()), @"
+        Table 2. Dimension
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Model     Dimension    Dimension (published)
+        ────────────────────────────────────────────
+        pcae    4.00 ± 0.00*             4.00 ± 0.00
+        hae     7.50 ± 0.50                     7.40
+        irmae   6.00 ± 0.00
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed.
+        Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
+        * best
+        ");
+    }
+
+    #[test]
+    fn width_counts_columns_not_bytes_or_characters() {
+        assert_eq!(width("4.00 ± 0.00"), 11);
+        assert_eq!(width("e\u{301}t"), 2);
+        assert_eq!(width("データ"), 6);
+    }
+
+    #[test]
+    fn a_long_caption_is_broken_at_spaces() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable", 3), ["unbreakable"]);
+    }
+}

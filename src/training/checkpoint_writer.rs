@@ -1,0 +1,55 @@
+//! Decides when a checkpoint is worth its time, and writes it.
+
+use std::time::{Duration, Instant};
+
+use super::checkpoint::{self, Checkpoint, Retention};
+use super::{CheckpointError, Checkpointing};
+
+/// Longest time without a checkpoint, however long an epoch takes, if writing one is cheap enough.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// Writes the checkpoints of one run.
+pub(super) struct CheckpointWriter<'a> {
+    settings: Option<&'a Checkpointing>,
+    last: Instant,
+    /// How long it took to write the last one.
+    cost: Duration,
+}
+
+impl<'a> CheckpointWriter<'a> {
+    pub(super) fn new(settings: Option<&'a Checkpointing>) -> Self {
+        Self { settings, last: Instant::now(), cost: Duration::ZERO }
+    }
+
+    /// Returns the newest state up to a step.
+    pub(super) fn load(&self, most: usize) -> Option<Checkpoint> {
+        checkpoint::load(&self.settings?.folder, most)
+    }
+
+    /// Writes a checkpoint if one is due: always when the run is about to stop or is over.
+    pub(super) fn write_if_due(
+        &mut self,
+        step: usize,
+        epoch_ended: bool,
+        stops: bool,
+        over: bool,
+        state: impl FnOnce() -> Checkpoint,
+    ) -> Result<(), CheckpointError> {
+        let Some(settings) = self.settings else {
+            return Ok(());
+        };
+        let since = self.last.elapsed();
+        let has_paid_off = self.cost.as_secs_f64() <= settings.overhead * since.as_secs_f64();
+        let is_due = has_paid_off && (epoch_ended || since >= LONGEST);
+        let is_wanted = settings.keep_every.is_some_and(|every| step.is_multiple_of(every.get()));
+        let retention = if over || is_wanted { Retention::Permanent } else { Retention::Rolling };
+        if !(is_due || stops || retention == Retention::Permanent) {
+            return Ok(());
+        }
+        let began = Instant::now();
+        checkpoint::save(&settings.folder, &state(), retention)?;
+        self.last = Instant::now();
+        self.cost = began.elapsed();
+        Ok(())
+    }
+}

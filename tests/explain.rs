@@ -1,0 +1,62 @@
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+fn explained(name: &str) -> String {
+    Sandbox::new("").call(&["explain", name]).ok().stdout
+}
+
+fn assert_page(name: &str) {
+    insta::with_settings!({
+        snapshot_path => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explain"),
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name, explained(name));
+    });
+}
+
+#[test]
+fn a_stage_kind_is_explained_with_its_settings() {
+    assert_page("Train");
+}
+
+#[test]
+fn a_name_in_two_roles_is_explained_in_both() {
+    assert_page("Table");
+}
+
+#[test]
+fn stage_kinds_are_listed_with_a_line_each() {
+    let all = Sandbox::new("").call(&["explain"]).ok();
+    let is_train = |line: &str| line.starts_with("Train ") && line.contains("model");
+    assert!(all.stdout.lines().any(is_train), "{}", all.stdout);
+    let kinds: Vec<_> = all.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(kinds.len() > 15 && kinds.is_sorted(), "{kinds:?}");
+}
+
+#[test]
+fn names_are_found_in_any_case_and_typos_are_recognized() {
+    assert!(explained("train").contains("batch_size: a whole number above 0\n"));
+    assert!(explained("pcae").contains("  latent: a whole number above 0\n"));
+    let typo = Sandbox::new("").call(&["explain", "Trian"]).fails_with(2);
+    assert!(typo.stderr.contains("did you mean `Train`?"), "{}", typo.stderr);
+}
+
+#[test]
+fn tools_get_json_schemas() {
+    let sandbox = Sandbox::new("");
+    let call = |args: &[&str]| -> Vec<Value> {
+        let lines = sandbox.call(args).ok().stdout;
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = call(&["explain", "--json"]);
+    assert_eq!(all.len(), 1);
+    assert!(all[0]["oneOf"].as_array().unwrap().len() > 15 && all[0]["$defs"].is_object());
+    let tables = call(&["explain", "--json", "Table"]);
+    assert_eq!(tables.len(), 2, "a stage kind and a source of data");
+    assert!(tables.iter().all(|schema| schema["title"] == "Table"));
+    assert!(tables[0]["properties"]["records"]["items"]["x-family-gives"].is_array());
+}
