@@ -26,7 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 
-WANTED_SECONDS = 0.3
+WANTED_SECONDS = 0.2
 WANTED_MEGABYTES = 200.0
 
 MAKE = 'Command(args: ["sh", "-c", "echo $0 $* > number", {values}], outputs: ["number"])'

@@ -69,7 +69,8 @@ impl Item for Geodesic {
 }
 
 fn distances(points: &Points) -> Result<Distances, GeometryError> {
-    let spec = GeodesicSpec { neighbors: NEIGHBORS, rescale: Rescale::None, anchors: None };
+    let (neighbors, rescale) = (NEIGHBORS, Rescale::None);
+    let spec = GeodesicSpec { data: (), neighbors, rescale, anchors: None };
     Distances::geodesic(points, &spec, &mut |_, _| ())
 }
 
