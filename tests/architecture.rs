@@ -136,25 +136,52 @@ fn arrows_in_the_engine_point_one_way() {
     assert_eq!(rooms.count(), ENGINE_ROOMS.len(), "every room has its place");
 }
 
-/// Files of one room of the engine form no cycle either; its `mod.rs`, which they share, aside.
+/// Returns the items of every `use` of a text that begins with a path: `b` and `c` of `a::{b, c::D}`.
+fn imported<'t>(text: &'t str, path: &'t str) -> impl Iterator<Item = &'t str> {
+    text.split(path).skip(1).flat_map(|rest| {
+        let list = match rest.strip_prefix('{') {
+            Some(inside) => inside.split('}').next().unwrap(),
+            None => rest.split(';').next().unwrap(),
+        };
+        list.split(',')
+            .map(|item| item.trim().split("::").next().unwrap())
+            .filter(|i| !i.is_empty())
+    })
+}
+
+/// Files of one room of the engine form no cycle either. What they name of `mod.rs` is followed to
+/// the file that it comes from; what `mod.rs` itself defines, they share.
 #[test]
 fn files_of_a_room_form_no_cycle() {
     for room in ENGINE_ROOMS {
-        let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (path, text) in sources(&format!("src/engine/{room}")) {
-            let file = Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned();
-            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-            let siblings = words_after(code, "use super::").map(str::to_owned).collect();
-            names.insert(file, siblings);
+        let files: BTreeMap<String, String> = sources(&format!("src/engine/{room}"))
+            .into_iter()
+            .map(|(path, text)| {
+                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned();
+                (Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned(), code)
+            })
+            .collect();
+        let mut origins = BTreeMap::new();
+        for file in files.keys() {
+            for path in [format!("use {file}::"), format!("use self::{file}::")] {
+                for item in imported(&files["mod"], &path) {
+                    origins.insert(item.to_owned(), file.clone());
+                }
+            }
         }
-        names.retain(|file, _| file != "mod" && file != "tests");
+        let mut names: BTreeMap<&String, BTreeSet<&str>> = BTreeMap::new();
+        for (file, code) in files.iter().filter(|(file, _)| *file != "mod" && *file != "tests") {
+            let named = imported(code, "use super::");
+            let named = named.map(|item| origins.get(item).map_or(item, String::as_str));
+            names.insert(file, named.filter(|name| name != file).collect());
+        }
         while !names.is_empty() {
-            let leaf = names.iter().find(|(file, siblings)| {
-                siblings.iter().all(|sibling| sibling == *file || !names.contains_key(sibling))
-            });
-            let leaf = leaf.map(|(file, _)| file.clone());
+            let is_leaf = |siblings: &BTreeSet<&str>| {
+                names.keys().all(|file| !siblings.contains(file.as_str()))
+            };
+            let leaf = names.iter().find(|(_, siblings)| is_leaf(siblings)).map(|(file, _)| *file);
             let leaf = leaf.unwrap_or_else(|| panic!("{room} has a cycle among {names:?}"));
-            names.remove(&leaf);
+            names.remove(leaf);
         }
     }
 }

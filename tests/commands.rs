@@ -152,7 +152,7 @@ fn a_flaky_stage_can_be_retried() {
         .replace("MARK", mark.to_str().unwrap()),
     );
     let retried = sandbox.call(&["pipeline.ron", "--retries", "1"]).ok();
-    assert!(retried.stderr.contains("`flaky` tries again"), "{}", retried.stderr);
+    assert!(retried.stderr.contains("retrying `flaky`"), "{}", retried.stderr);
 }
 
 /// The smallest pipeline that trains, with the settings that a test is about.

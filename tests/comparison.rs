@@ -123,7 +123,7 @@ fn a_diff_says_which_cells_changed_were_added_and_were_removed() {
     assert_eq!(movements, ["moved", "appeared", "vanished"]);
     sandbox.call(&["diff", "before/own", "nowhere"]).fails_with(2);
     let empty = sandbox.call(&["diff", "before", "reports/own"]).fails_with(2);
-    assert!(empty.stderr.contains("name the report folder of a pipeline"), "{}", empty.stderr);
+    assert!(empty.stderr.contains("pass a pipeline's report folder"), "{}", empty.stderr);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
     );
     let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
     for told in [
-        "`padded` makes `test-images`, but input `data` takes `train-images` or `train-vectors`",
+        "`padded` produces `test-images`, but input `data` needs `train-images` or `train-vectors`",
         "`test` is already the test split",
         "`Crop`, `Pad`, `Resize` and `Flatten` are for images, and these are vectors",
         "a scale measured on held-out data differs from that of the training data",
@@ -89,7 +89,7 @@ fn training_and_test_data_cannot_be_mixed_up_however_they_were_made() {
         "held-out data can't determine the scale",
         "samples are chosen before a scale is measured",
         "`Variance` counts coordinates in order, but only codes are ordered",
-        "these shares add up to 1.200, more than the whole",
+        "these fractions add up to 1.200, more than 1",
     ] {
         assert!(refused.stderr.contains(told), "{told} is not in\n{}", refused.stderr);
     }

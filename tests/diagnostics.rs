@@ -31,6 +31,8 @@ fn every_bad_pipeline_is_explained() {
         let text = drawing(&name, &fs::read_to_string(&path).unwrap());
         insta::with_settings!({
             snapshot_path => &folder, prepend_module_to_snapshot => false, omit_expression => true,
+            // A new kind changes the list of all kinds, and no one else's message.
+            filters => vec![("valid here: `Classify`, .*, and [0-9]+ more", "valid here: [KINDS]")],
         }, {
             insta::assert_snapshot!(name.trim_end_matches(".ron"), text);
         });
@@ -45,7 +47,11 @@ fn deep_nesting_is_refused_without_a_crash() {
         let deep = format!("{}{}", open.repeat(100_000), close.repeat(100_000));
         let text = format!(r#"Pipeline(name: "p", stages: {{"a": Command(args: {deep})}})"#);
         let drawn = drawing("deep.ron", &text);
-        assert!(drawn.starts_with("error: brackets nest deeper than 64"), "{}", &drawn[..200]);
+        assert!(
+            drawn.starts_with("error: brackets are nested more than 64 deep"),
+            "{}",
+            &drawn[..200]
+        );
     }
 }
 

@@ -97,7 +97,7 @@ fn a_parquet_table_that_is_too_short_says_so() {
     let sandbox = folder();
     let table = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/arrays/table.parquet");
     let told = sandbox.call(&["init", table]).fails_with(2).stderr;
-    assert!(told.contains("estimating a dimension takes at least 40"), "{told}");
+    assert!(told.contains("estimating a dimension needs at least 40"), "{told}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn data_that_cannot_be_used_are_told_with_the_place_and_what_can_be() {
         assert!(!sandbox.path().join("bad.ron").exists());
         told
     };
-    let supported = "help: supported are .npy and .npz";
+    let supported = "help: supported: .npy and .npz";
     let told = refusal("bad.npy", b"nonsense");
     assert!(told.contains("bad.npy: byte 0: expected the magic bytes") && told.contains(supported));
     let mut values = numbers(300);

@@ -78,7 +78,7 @@ fn distances_between_other_samples_are_refused() {
     sandbox.edit(r#""distances": Geo"#, others);
     let failed = sandbox.call(&["pipeline.ron", "--until", "isometry"]).fails_with(1);
     assert!(
-        failed.stderr.contains("the distances belong to other samples than `data`"),
+        failed.stderr.contains("the distances were not computed from `data`"),
         "{}",
         failed.stderr
     );

@@ -139,7 +139,7 @@ fn a_damaged_file_is_a_miss_with_one_line() {
         sandbox.call(&["cache", "verify"]).fails_with(5);
         let run = sandbox.call(&["pipeline.ron"]).ok();
         assert_eq!(
-            run.stderr.matches("can't be used and is computed again").count(),
+            run.stderr.matches("can't be used and will be recomputed").count(),
             1,
             "{}",
             run.stderr
@@ -287,7 +287,7 @@ fn a_dry_run_follows_the_same_selection_as_a_run() {
     assert_eq!(planned(&[]), ["number-two"]);
     assert!(planned(&["--only", "number-one"]).is_empty());
     let outside = sandbox.call(&["pipeline.ron", "--only", "total", "--force", "number-one"]);
-    assert!(outside.fails_with(2).stderr.contains("`number-one` is to be forced, but"));
+    assert!(outside.fails_with(2).stderr.contains("`--force` names `number-one`, but"));
 }
 
 #[test]
@@ -298,11 +298,7 @@ fn a_bad_record_is_the_fault_of_its_program() {
         })"#,
     );
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
-    assert!(
-        failed.stderr.contains("failed: score: record.json is not what it should be"),
-        "{}",
-        failed.stderr
-    );
+    assert!(failed.stderr.contains("failed: score: record.json is invalid"), "{}", failed.stderr);
     assert!(sandbox.results().is_empty());
 }
 
@@ -339,5 +335,5 @@ fn distances_of_other_images_are_refused() {
         images("those", 2),
     ));
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
-    assert!(failed.stderr.contains("belong to other samples than `data`"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("were not computed from `data`"), "{}", failed.stderr);
 }

@@ -122,7 +122,7 @@ impl RunArgs {
 pub(crate) enum OnError {
     /// Let running stages finish, and start no others
     Finish,
-    /// Stop running stages
+    /// Stop the running stages; they save their state
     Stop,
     /// Run everything that does not depend on the failed stage
     Continue,
@@ -151,7 +151,7 @@ pub(crate) enum Command {
     },
     /// Show what would run, why, and how long it may take
     Plan(File),
-    /// Show how a stage's key differs from the closest other one in the cache
+    /// Show how a stage's key differs from the most similar other key in the cache
     Why {
         /// The stage
         stage: String,
@@ -177,7 +177,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         file: File,
     },
-    /// Print what a stage printed when it last ran
+    /// Print the log of a stage's last run
     Log {
         /// The stage, or at least the first 8 digits of a key
         stage: String,
@@ -197,16 +197,16 @@ pub(crate) enum Command {
     Trace {
         /// The table's stage
         table: String,
-        /// The row, as printed or by its labels
+        /// The row, by its printed title or its labels
         row: String,
-        /// The column, as printed or by its field
+        /// The column, by its printed title or its field
         column: String,
         #[command(flatten)]
         file: File,
     },
     /// Compare published numbers with ours: reproduced, better, differs or inconclusive
     Compare {
-        /// Probability of any wrong verdict of one kind over all cells (family-wise error rate)
+        /// Family-wise error rate: probability of any false verdict of one kind among all cells
         #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = between_zero_and_half)]
         alpha: f64,
         /// The number of this look, from 1, if you add runs until a verdict is reached: each look
@@ -244,7 +244,7 @@ pub(crate) enum Command {
         /// Keep it up to date during a run, until Ctrl-C
         #[arg(long)]
         watch: bool,
-        /// Instead check, without a cache, that the report matches this program and pipeline file
+        /// Only check, without a cache, that the report matches this program and the pipeline file
         #[arg(long, conflicts_with_all = ["open", "watch"])]
         check: bool,
         #[command(flatten)]

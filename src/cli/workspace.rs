@@ -69,7 +69,7 @@ impl Workspace {
         }
         let first = &self.plan.stages()[found[0]].name;
         let error = CommandError::usage(format!("`{name}` matches {} stages", found.len()));
-        Err(error.hint(format!("name one of them, such as `{first}`")))
+        Err(error.hint(format!("choose one of them, such as `{first}`")))
     }
 
     /// Returns in words which stages must end before another one can start.
@@ -145,6 +145,6 @@ fn last_pipeline(cache: &Cache) -> Result<PathBuf, CommandError> {
     let known = cache.pipelines()?;
     known.into_iter().find(|path| path.is_file()).ok_or_else(|| {
         let error = CommandError::usage("no pipeline has been run with this cache yet");
-        error.hint("name the pipeline file")
+        error.hint("pass a pipeline file")
     })
 }

@@ -52,7 +52,7 @@ pub enum Division {
         validation: Fraction,
         /// For testing.
         test: Fraction,
-        /// Source of the random assignment.
+        /// Random seed for the assignment.
         seed: Seed,
     },
     /// At random, by numbers of samples.
@@ -63,7 +63,7 @@ pub enum Division {
         validation: usize,
         /// For testing.
         test: usize,
-        /// Source of the random assignment.
+        /// Random seed for the assignment.
         seed: Seed,
     },
 }
@@ -75,7 +75,7 @@ impl Division {
             return None;
         };
         let sum = train.get() + validation.get() + test.get();
-        (sum > 1.0 + 1e-9).then(|| format!("these shares add up to {sum:.3}, more than the whole"))
+        (sum > 1.0 + 1e-9).then(|| format!("these fractions add up to {sum:.3}, more than 1"))
     }
 }
 
@@ -109,7 +109,7 @@ fn extent(annotations: &Annotations, name: &str) -> String {
     let column = annotations.factors.names.iter().position(|have| have == name);
     let values = column.map(|column| levels(annotations.factors.column(column)));
     match values.as_deref() {
-        Some([first, .., last]) => format!(", which goes from {first} to {last}"),
+        Some([first, .., last]) => format!(", which ranges from {first} to {last}"),
         Some([only]) => format!(", which is always {only}"),
         _ => String::new(),
     }
@@ -226,14 +226,14 @@ pub(super) fn part(
             if members.len() < wanted {
                 let (part, have) = (split.name(), members.len());
                 return Err(DataError::Unfit(format!(
-                    "{wanted} samples are requested, but the published {part} part has {have}"
+                    "{wanted} samples are requested, but the published {part} split has {have}"
                 )));
             }
             members
         }
         (Some(Division::Published | Division::PublishedFirst { .. }), None) => {
             return Err(DataError::Unfit(
-                "this set has no published parts: use `Shares` or `Counts`".to_owned(),
+                "this data set has no published splits: use `Shares` or `Counts`".to_owned(),
             ));
         }
         (None, None) => cut(count, split, &counts_of(count, &DEFAULT_SHARES), Seed(0)),
@@ -253,7 +253,7 @@ pub(super) fn part(
         }
     };
     if rows.is_empty() {
-        return Err(DataError::Unfit(format!("the {} part has no samples", split.name())));
+        return Err(DataError::Unfit(format!("the {} split has no samples", split.name())));
     }
     Ok(rows)
 }
@@ -374,7 +374,7 @@ mod tests {
         );
         assert_eq!(
             told(r#"{"shape": Range(5, 6)}"#),
-            "no sample is left after selecting by `shape`, which goes from 1 to 3"
+            "no sample is left after selecting by `shape`, which ranges from 1 to 3"
         );
         assert_eq!(told(r#"{"class": Values([1])}"#), "select by `class` with `Names([\"..\"])`");
     }
@@ -402,7 +402,7 @@ mod tests {
         let own = Division::Counts { train: 2, validation: 2, test: 8, seed: Seed(1) };
         assert_eq!(test(Some(&own)).unwrap().len(), 8);
         let error = part(&catalog, Split::Validation, None).unwrap_err();
-        assert_eq!(error.to_string(), "the validation part has no samples");
+        assert_eq!(error.to_string(), "the validation split has no samples");
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
         };
         assert_eq!(shares(0.7).problem(), None);
         let problem = shares(0.9).problem().unwrap();
-        assert_eq!(problem, "these shares add up to 1.200, more than the whole");
+        assert_eq!(problem, "these fractions add up to 1.200, more than 1");
     }
 
     #[test]

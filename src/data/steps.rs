@@ -23,7 +23,7 @@ pub enum Step {
     Subset {
         /// Number of samples.
         count: NonZeroUsize,
-        /// Source of the random choice.
+        /// Random seed for the choice.
         seed: Seed,
     },
     /// Crops to a central square of this size.

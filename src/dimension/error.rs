@@ -50,7 +50,7 @@ pub enum EstimateError {
     EquallyFar,
     /// Too few points are left.
     #[error(
-        "{kept} of {points} points are left after the discarded share, at least 2 are needed: lower \
+        "{kept} of {points} points remain after discarding, but at least 2 are needed: lower \
          `discard`"
     )]
     FewRatios {
@@ -60,7 +60,7 @@ pub enum EstimateError {
         points: usize,
     },
     /// The decoder does not depend on the code, or the code does not vary.
-    #[error("nothing that is decoded changes with the codes, so no coordinate is relevant")]
+    #[error("the decoder's output does not depend on the code, so no coordinate is relevant")]
     NoRelevance,
     /// A score is not a finite number.
     #[error("coordinate {coordinate} has a relevance that is not finite")]

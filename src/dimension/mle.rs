@@ -28,12 +28,13 @@ pub struct Mle {
     pub form: MleForm,
 }
 
-/// How the estimates of all points are combined; k is the number of neighbors.
+/// How the estimates of all points are combined; k is the number of neighbors, T_j the distance
+/// from a point to its j-th neighbor, and S the sum of log(T_k / T_j) over j < k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MleForm {
     /// The mean of (k - 1) / S, as in Levina and Bickel 2004.
     LevinaBickel,
-    /// The mean of (k - 2) / S, without bias for each point.
+    /// The mean of (k - 2) / S, unbiased at each point.
     Unbiased,
     /// (k - 1) over the mean of S, as in MacKay and Ghahramani 2005.
     MacKayGhahramani,

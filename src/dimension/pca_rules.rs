@@ -23,7 +23,7 @@ pub enum PcaRule {
     /// Axes before the first large gap, or those that hold a share of the variance, whichever are
     /// fewer, after noise has been removed.
     Fan {
-        /// How much larger than the next one a variance before a gap is.
+        /// Ratio of one variance to the next above which there is a large gap.
         #[serde(default = "ten")]
         gap: PositiveF64,
         /// Share of the variance that suffices.
@@ -42,8 +42,8 @@ pub enum PcaRule {
     },
     /// Axes with more than the mean variance.
     Kaiser,
-    /// Leading axes with more variance than the parts of a stick that is broken at random into as
-    /// many.
+    /// Leading axes whose share of the variance exceeds that of the parts of a stick broken at
+    /// random into as many.
     BrokenStick,
     /// The sum of variances, squared, over the sum of their squares; not a whole number.
     ParticipationRatio,

@@ -36,7 +36,7 @@ const REPORT: usize = 64 * BLOCK;
 pub struct Anchors {
     /// Number of anchors: more than there are neighbors, fewer than there are points.
     pub count: NonZeroUsize,
-    /// Source of the random choice.
+    /// Random seed for the choice.
     pub seed: Seed,
     /// What the distance of two points is, given that of their anchors.
     #[serde(default)]
@@ -77,9 +77,9 @@ impl Anchors {
 }
 
 /// Computes the distances between all points by way of randomly chosen anchors.
-pub(super) fn anchored(
+pub(super) fn anchored<D>(
     points: &dyn PointSource,
-    spec: &GeodesicSpec,
+    spec: &GeodesicSpec<D>,
     anchors: &Anchors,
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Distances, GeometryError> {
@@ -91,10 +91,10 @@ pub(super) fn anchored(
 }
 
 /// Computes the distances between all points by way of the chosen ones.
-pub(super) fn by_way_of(
+pub(super) fn by_way_of<D>(
     points: &dyn PointSource,
     chosen: &[usize],
-    spec: &GeodesicSpec,
+    spec: &GeodesicSpec<D>,
     link: AnchorLink,
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Distances, GeometryError> {
@@ -214,7 +214,7 @@ mod tests {
     fn spec(count: usize, link: AnchorLink, rescale: Rescale) -> GeodesicSpec {
         let [neighbors, count] = [4, count].map(|number| NonZeroUsize::new(number).unwrap());
         let anchors = Some(Anchors { count, seed: Seed(1), link });
-        GeodesicSpec { neighbors, rescale, anchors }
+        GeodesicSpec { data: (), neighbors, rescale, anchors }
     }
 
     fn distances(points: &Points, spec: &GeodesicSpec) -> Distances {

@@ -17,16 +17,31 @@ use super::paths::shortest_paths;
 use super::{Anchors, Distances, GeometryError, Graph, Neighbors, PointSource, memory};
 use crate::numerics::Points;
 
-/// Settings of the geodesic distances.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GeodesicSpec {
-    /// Nearest neighbors each point is linked with.
+/// Distances along the neighbor graph of training samples.
+///
+/// ```ron
+/// "distances": Geodesic(data: "train-images", neighbors: 15),
+/// "many-distances": Geodesic(
+///     data: "train-images", neighbors: 15,
+///     // The graph is built on 5,000 of the images; every other image is linked with the nearest one.
+///     anchors: Anchors(count: 5000, seed: 0, link: AsAnchor),
+/// )
+/// ```
+///
+/// Without anchors the table holds all pairs, 4 bytes each: 10,000 samples take 400 MB. A graph in
+/// separate parts is joined at the closest points of every two parts; the log says so.
+// `D` names the samples, for whoever can find them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Geodesic")]
+pub struct GeodesicSpec<D = ()> {
+    /// The samples: images, compared pixel by pixel, or vectors.
+    pub data: D,
+    /// Number of neighbors of each sample in the graph.
     pub neighbors: NonZeroUsize,
     /// What distances are divided by.
     #[serde(default)]
     pub rescale: Rescale,
-    /// The points that make the graph; without it all do.
+    /// A subset of the samples to build the graph on, if there are too many for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<Anchors>,
 }
@@ -43,9 +58,9 @@ pub enum Rescale {
 
 impl Distances {
     /// Computes all geodesic distances, telling `on_progress` how many of how many points are done.
-    pub fn geodesic(
+    pub fn geodesic<D>(
         points: &dyn PointSource,
-        spec: &GeodesicSpec,
+        spec: &GeodesicSpec<D>,
         on_progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, GeometryError> {
         if let Some(anchors) = &spec.anchors {
@@ -112,7 +127,7 @@ mod tests {
 
     fn spec(neighbors: usize, rescale: Rescale) -> GeodesicSpec {
         let neighbors = NonZeroUsize::new(neighbors).unwrap();
-        GeodesicSpec { neighbors, rescale, anchors: None }
+        GeodesicSpec { data: (), neighbors, rescale, anchors: None }
     }
 
     fn between(distances: &Distances, from: usize, to: usize) -> f32 {

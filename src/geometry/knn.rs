@@ -89,16 +89,16 @@ impl Neighbors {
         let broken = |rule| GeometryError::BrokenNeighbors { queries: asked.len(), points, rule };
         let known = |row: u32| (row as usize) < points;
         if asked.is_empty() || count == 0 {
-            return Err(broken("there are some"));
+            return Err(broken("there is at least one neighbor"));
         }
         if asked.len().checked_mul(count) != Some(links.len()) {
-            return Err(broken("each point has as many"));
+            return Err(broken("all points have equally many"));
         }
         if !asked.iter().chain(links.iter().map(|(row, _)| row)).all(|&row| known(row)) {
-            return Err(broken("each is one of the points"));
+            return Err(broken("every neighbor is one of the points"));
         }
         if !asked.is_sorted_by(|a, b| a < b) {
-            return Err(broken("points are asked in ascending order, each once"));
+            return Err(broken("query points are in ascending order, without repeats"));
         }
         let rows = || asked.iter().zip(links.chunks_exact(count));
         if rows().any(|(row, links)| links.iter().any(|(other, _)| other == row)) {
@@ -262,9 +262,9 @@ mod tests {
         };
         assert_eq!(told(&[1], &[(0, 1.0), (2, 1.0)]), "");
         for (asked, links, rule) in [
-            (&[][..], &[][..], "there are some"),
-            (&[1], &[(0, 1.0)], "each point has as many"),
-            (&[1], &[(0, 1.0), (3, 1.0)], "each is one of the points"),
+            (&[][..], &[][..], "there is at least one neighbor"),
+            (&[1], &[(0, 1.0)], "all points have equally many"),
+            (&[1], &[(0, 1.0), (3, 1.0)], "every neighbor is one of the points"),
             (&[1], &[(0, 1.0), (1, 1.0)], "no point is its own neighbor"),
             (&[1], &[(0, 2.0), (2, 1.0)], "the nearest comes first"),
             (&[1], &[(0, 1.0), (2, f64::NAN)], "distances are finite"),

@@ -34,7 +34,7 @@ mod tests {
         assert_eq!(check(10_000, 400_000_000), Ok(()));
         assert_eq!(
             check(64_512, 8_000_000_000).unwrap_err().to_string(),
-            "distances between 64512 points take 16.6 GB, but 8.0 GB of memory are available: \
+            "distances between 64512 points take 16.6 GB, but 8.0 GB of memory is available: \
              use `anchors`, or fewer of them"
         );
         assert!(check(usize::MAX, u64::MAX - 1).is_err());

@@ -99,7 +99,7 @@ pub enum GeometryError {
     },
     /// A stored list of neighbors does not fit together.
     #[error(
-        "the neighbors of {queries} points among {points} don't fit together: it must hold that {rule}"
+        "the stored neighbors of {queries} points among {points} are inconsistent, a rule is broken: {rule}"
     )]
     BrokenNeighbors {
         /// Points asked.
@@ -111,8 +111,8 @@ pub enum GeometryError {
     },
     /// Neighbors were searched among other points.
     #[error(
-        "these are neighbors among {neighbors} other points than the {points} here, for distances \
-         differ: search them with a `Neighbors` stage on the same `data`"
+        "these are the neighbors of other points ({neighbors}, not the {points} here: distances \
+         differ): search them with a `Neighbors` stage on the same `data`"
     )]
     OtherPoints {
         /// Points among which neighbors were searched.
@@ -146,7 +146,7 @@ pub enum GeometryError {
     },
     /// The table of distances does not fit into memory.
     #[error(
-        "distances between {points} points take {:.1} GB, but {:.1} GB of memory are available: \
+        "distances between {points} points take {:.1} GB, but {:.1} GB of memory is available: \
          use `anchors`, or fewer of them",
         gigabytes(*needed), gigabytes(*available)
     )]

@@ -46,7 +46,7 @@ fn reference() -> Reference {
 
 fn spec(neighbors: usize) -> GeodesicSpec {
     let neighbors = NonZeroUsize::new(neighbors).unwrap();
-    GeodesicSpec { neighbors, rescale: Rescale::None, anchors: None }
+    GeodesicSpec { data: (), neighbors, rescale: Rescale::None, anchors: None }
 }
 
 #[test]

@@ -24,9 +24,9 @@ use super::{
 pub struct AeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
-    /// How reconstructions are compared; if left out, the loss that goes with the network.
+    /// Reconstruction loss; if left out, the one that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }

@@ -36,14 +36,14 @@ const LEAST_VARIANCE: f64 = 1e-10;
 pub struct ArdVaeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
-    /// Weight of the divergence from the prior.
+    /// Weight of the KL divergence from the prior.
     pub beta: NonNegativeF64,
     /// Number of training samples set aside for the prior, drawn anew in each epoch.
     #[serde(default = "default_prior_samples")]
     pub prior_samples: NonZeroUsize,
-    /// How reconstructions are compared; if left out, the loss that goes with the network.
+    /// Reconstruction loss; if left out, the one that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }

@@ -32,12 +32,12 @@ use crate::data::SampleForm;
 pub struct HaeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
     /// Which prefixes are decoded, and with which weights.
     #[serde(default)]
     pub prefixes: PrefixSpec,
-    /// How reconstructions are compared; if left out, the loss that goes with the network.
+    /// Reconstruction loss; if left out, the one that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }

@@ -31,12 +31,12 @@ use crate::data::SampleForm;
 pub struct IrmaeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
     /// Number of linear layers; the paper uses 4.
     #[serde(default = "default_layers")]
     pub layers: NonZeroUsize,
-    /// How reconstructions are compared; if left out, the loss that goes with the network.
+    /// Reconstruction loss; if left out, the one that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }

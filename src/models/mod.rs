@@ -164,3 +164,27 @@ impl ModelSpec {
         self.visit(&context, LoadWeights(weights))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::mem::discriminant;
+
+    use super::*;
+
+    #[test]
+    fn every_model_is_declared() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/models");
+        let texts =
+            fs::read_dir(folder).unwrap().map(|file| fs::read_to_string(file.unwrap().path()));
+        let written: usize =
+            texts.map(|text| text.unwrap().matches("\nimpl ModelSettings for ").count()).sum();
+        let mut kinds = Vec::new();
+        for (_, spec) in ModelSpec::examples() {
+            if !kinds.contains(&discriminant(&spec)) {
+                kinds.push(discriminant(&spec));
+            }
+        }
+        assert_eq!(written, kinds.len(), "a model is missing in `ModelSpec`, or has no example");
+    }
+}

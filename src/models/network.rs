@@ -14,7 +14,7 @@ use super::{ModelError, Reconstruction};
 use crate::data::{ImageShape, SampleForm};
 use crate::numerics::units::PositiveF64;
 
-/// The network between samples and codes.
+/// The encoder and decoder network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum NetworkSpec {

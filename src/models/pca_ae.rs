@@ -38,7 +38,7 @@ use crate::numerics::{Points, Seed};
 pub struct PcaAeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
     /// Weight of the covariance with earlier coordinates.
     #[serde(default = "one")]
@@ -46,7 +46,7 @@ pub struct PcaAeSpec {
     /// What the encoders have in common.
     #[serde(default)]
     pub trunk: Trunk,
-    /// How reconstructions are compared; if left out, the loss that goes with the network, averaged
+    /// Reconstruction loss; if left out, the one that goes with the network, averaged
     /// over values.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,

@@ -35,7 +35,7 @@ use crate::numerics::units::NonNegativeF64;
 pub struct PcaeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
     /// Weight of the variance and isometry terms, for distances in their original unit.
     pub beta: NonNegativeF64,
@@ -47,7 +47,7 @@ pub struct PcaeSpec {
     pub isometry: IsometryLoss,
     /// Weights of the coordinates in the variance term.
     pub gamma: GammaSpec,
-    /// How reconstructions are compared; if left out, the loss that goes with the network.
+    /// Reconstruction loss; if left out, the one that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }

@@ -64,7 +64,7 @@ pub enum PrefixWeights {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Sweep")]
 pub struct Sweep {
-    /// Change from epoch to epoch, as a share of the coordinate's spread, that counts as none.
+    /// Change between epochs, as a fraction of the coordinate's spread, that counts as negligible.
     pub tolerance: PositiveF64,
     /// Epochs in a row without change after which the coordinate is settled.
     pub epochs: NonZeroUsize,

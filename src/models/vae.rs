@@ -28,12 +28,12 @@ use crate::numerics::units::NonNegativeF64;
 pub struct VaeSpec {
     /// Number of coordinates of a code.
     pub latent: NonZeroUsize,
-    /// The network between samples and codes.
+    /// The encoder and decoder network.
     pub network: NetworkSpec,
-    /// Weight of the divergence; 1 makes a plain VAE.
+    /// Weight of the KL divergence; 1 makes a plain VAE.
     #[serde(default = "one")]
     pub beta: NonNegativeF64,
-    /// How reconstructions are compared; if left out, the loss that goes with the network.
+    /// Reconstruction loss; if left out, the one that goes with the network.
     #[serde(default)]
     pub reconstruction: Option<Reconstruction>,
 }

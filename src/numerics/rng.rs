@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Separates these derived keys from every other use of the hash function.
 const DERIVATION_CONTEXT: &str = "pcae-run 2026 random stream of a seed and a name";
 
-/// The number from which all randomness of one stage follows.
+/// The seed of the random numbers of one stage.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -54,7 +54,7 @@ pub struct Classify {
     /// Whether each coordinate is brought to mean 0 and variance 1.
     #[serde(default)]
     pub standardize: bool,
-    /// Source of the initial weights and of the order of the samples.
+    /// Random seed for the initial weights and the order of the samples.
     pub seed: Seed,
 }
 
@@ -103,7 +103,7 @@ impl Stage for Classify {
             data.train.width()
         ));
         let mut observe = observer(context, self.by.epochs());
-        let Some(rates) = self.by.try_on(&data, self.seed, device, &mut observe)? else {
+        let Some(rates) = self.by.evaluate(&data, self.seed, device, &mut observe)? else {
             return Err(StageError::Stopped);
         };
         drop(observe);

@@ -44,8 +44,8 @@ const LOCAL: [&str; 4] = ["dimension", "spread", "points_used", "duplicates"];
 /// `LocalPca`, `CorrelationDimension` and `Mom`. Several of them can share the neighbors of one
 /// stage.
 ///
-/// Values of a count: `dimension`, `share`, `total_variance`, `variances`, and one for each share
-/// in `also`. Of all others: `dimension`, `spread` (its standard error, as if points were
+/// A count records `dimension`, `share`, `total_variance`, `variances`, and one for each share
+/// in `also`. All others record `dimension`, `spread` (its standard error, as if points were
 /// independent), `points_used`, and `duplicates` (neighbors ignored because they coincide with
 /// their point).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -27,7 +27,7 @@ const KID_VALUES: [&str; 3] = ["kid", "kid_spread", "kid_subset_size"];
 /// ```
 ///
 /// The record has `frechet_distance`, `samples` and `real_samples`, with `kid` also `kid`,
-/// `kid_spread` and `kid_subset_size`, and in `features` the network that the features are of. With
+/// `kid_spread` and `kid_subset_size`, and in `features` the network that produced them. With
 /// those of `Inception` the distance is FID, and can be compared with others of the same `resize`
 /// and the same number of samples; with any other features it is a Frechet distance, but not FID.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

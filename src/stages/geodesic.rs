@@ -1,10 +1,6 @@
 //! The stage kind [`Geodesic`].
 
 use std::borrow::Cow;
-use std::num::NonZeroUsize;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::artifacts::TrainSamples;
 use super::cost;
@@ -64,42 +60,8 @@ impl PointSource for SampleSet {
     }
 }
 
-/// Distances along the neighbor graph of training samples.
-///
-/// ```ron
-/// "distances": Geodesic(data: "train-images", neighbors: 15),
-/// "many-distances": Geodesic(
-///     data: "train-images", neighbors: 15,
-///     // The graph is built on 5,000 of the images; every other image is linked with the nearest one.
-///     anchors: Anchors(count: 5000, seed: 0, link: AsAnchor),
-/// )
-/// ```
-///
-/// Without anchors the table holds all pairs, 4 bytes each: 10,000 samples take 400 MB. A graph in
-/// separate parts is joined at the closest points of every two parts; the log says so.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Geodesic {
-    /// The samples: images, compared pixel by pixel, or vectors.
-    pub data: StageRef<TrainSamples>,
-    /// Number of neighbors of each sample in the graph.
-    pub neighbors: NonZeroUsize,
-    /// What distances are divided by.
-    #[serde(default)]
-    pub rescale: Rescale,
-    /// A subset of the samples to build the graph on, if there are too many for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anchors: Option<Anchors>,
-}
-
-impl Geodesic {
-    /// Returns the settings without the reference. They stand in both structs, since RON
-    /// reads a flattened struct only as a map.
-    fn spec(&self) -> GeodesicSpec {
-        let Self { neighbors, rescale, anchors, .. } = self.clone();
-        GeodesicSpec { neighbors, rescale, anchors }
-    }
-}
+/// Settings of a stage of geodesic distances.
+pub type Geodesic = GeodesicSpec<StageRef<TrainSamples>>;
 
 impl Stage for Geodesic {
     fn kind(&self) -> Kind {
@@ -144,8 +106,7 @@ impl Stage for Geodesic {
             samples.form().values(),
             self.neighbors
         ));
-        let distances =
-            Distances::geodesic(&samples, &self.spec(), &mut report_counts(context, "point"))?;
+        let distances = Distances::geodesic(&samples, self, &mut report_counts(context, "point"))?;
         if let Some(parts) = distances.components().filter(|parts| *parts > 1) {
             let line = format!(
                 "the graph has {parts} connected components, joined at their closest points"
@@ -153,8 +114,8 @@ impl Stage for Geodesic {
             context.log(&line);
         }
         let scaling = match self.rescale {
-            Rescale::UnitMean => "before scaling, 1 after it",
-            Rescale::None => "and no scaling",
+            Rescale::UnitMean => "before rescaling, 1 after",
+            Rescale::None => "(not rescaled)",
         };
         context.log(&format!("mean distance {:.6} {scaling}", distances.mean_before_scaling()));
         context.store(&distances)?;

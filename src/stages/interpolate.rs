@@ -49,7 +49,7 @@ const SCORES: &str = "scores";
 /// ```
 ///
 /// The result is images of no split, as bytes (rounded, clipped at black and white), which every
-/// stage accepts that takes images. Their factors are `path`, `from`, `to` (rows of `data`) and
+/// stage that takes images accepts. Their factors are `path`, `from`, `to` (rows of `data`) and
 /// `share` (the position on the path, from 0 to 1); paths include both ends. Those of a traversal
 /// are `path`, `coordinate` (from 1) and `deviations` (the offset in standard deviations). Vectors
 /// can't be decoded to images: `data` takes images only.

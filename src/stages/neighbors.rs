@@ -35,7 +35,7 @@ pub struct Neighbors {
     /// Number of points, chosen at random, whose neighbors are searched for; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries: Option<NonZeroUsize>,
-    /// Source of the random choice.
+    /// Random seed for the choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
 }

@@ -30,7 +30,7 @@ use crate::training::{Codes, DecoderOutput, TrainedModel};
 /// ```
 ///
 /// Each coordinate is scored by its variance times its weight in the decoder's exact Jacobian, as
-/// in ARD-VAE; the dimension is the number of coordinates, by falling score, whose share of all
+/// in ARD-VAE; the dimension is the number of coordinates, by decreasing score, whose share of all
 /// scores exceeds the threshold. This is for models whose coordinates have no order. Codes without
 /// preferred axes (`Irmae`, `Ae`) are rotated to their principal axes first, with `basis:
 /// Principal`.
@@ -61,7 +61,7 @@ pub struct Relevance {
     /// Number of samples whose codes give the variances: the first ones, at most all.
     #[serde(default = "default_codes")]
     pub codes: NonZeroUsize,
-    /// Source of the codes of models that encode a sample as a distribution.
+    /// Random seed for drawing codes, for models that encode a sample as a distribution.
     #[serde(default = "default_seed")]
     pub seed: Seed,
 }

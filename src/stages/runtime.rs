@@ -13,7 +13,7 @@ use crate::engine::stage::{Input, Inputs, Kind, Stage, StageRef};
 use crate::report::{RecordValue, Values};
 use crate::training::TrainedModel;
 
-/// How long a training took, from the record of its run.
+/// How long a training run took, from its run record.
 ///
 /// ```ron
 /// "runtime-{model}-{seed}": Runtime(
@@ -26,12 +26,12 @@ use crate::training::TrainedModel;
 /// `upper_quartile`, `training_seconds` (the sum over all epochs), `also_seconds`, `total_seconds`
 /// (both), `epochs` and a text `hardware`. An epoch includes everything that happens in it: forming
 /// batches, validation if there is one, checkpoints. An epoch of a model that is trained coordinate
-/// by coordinate (PCA-AE) is one epoch of each. A training that was stopped and resumed counts the
-/// seconds of all its processes; a killed one, without the epoch in which it was killed. A training
+/// by coordinate (PCA-AE) is one epoch of each. A run that was stopped and resumed counts the
+/// seconds of all its processes; a killed one, without the epoch in which it was killed. A run
 /// of a number of steps may end with an incomplete epoch. Exact models have no epochs.
 ///
 /// Times are measured when a stage runs and are kept in its run record, not in its result. So this
-/// stage runs once for each trained model, by the content of the model: a training that is forced
+/// stage runs once for each trained model, by the content of the model: a `Train` that is forced
 /// to run again, and ends with the same bytes, does not change this record. Stages that ran in
 /// parallel take longer than on an idle machine: use `-j 1` to compare models.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

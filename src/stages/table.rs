@@ -36,9 +36,9 @@ impl Stage for Table {
         if self.check_places(&mut places, inputs) {
             return places.problems();
         }
-        let seen = self.seen(inputs);
-        let seen = seen.iter().map(|(role, family)| (*role, family.iter().collect()));
-        let mut checker = ReportChecker::of(Reported::Records, &seen.collect());
+        let visible = self.visible_producers(inputs);
+        let visible = visible.iter().map(|(role, family)| (*role, family.iter().collect()));
+        let mut checker = ReportChecker::of(Reported::Records, &visible.collect());
         checker.titles(&self.titles);
         self.check_layout(&mut checker);
         self.check_values(&mut checker);
@@ -71,7 +71,10 @@ impl Stage for Table {
 
 impl Table {
     /// Returns the records as the values see them; families that none of them looks at are left out.
-    fn seen<'a>(&self, inputs: &Inputs<'a, Producer>) -> Vec<(&'a str, Vec<Producer>)> {
+    fn visible_producers<'a>(
+        &self,
+        inputs: &Inputs<'a, Producer>,
+    ) -> Vec<(&'a str, Vec<Producer>)> {
         let places: BTreeSet<_> = self.values.iter().map(|value| &value.at).collect();
         if places.iter().all(|place| place.is_empty()) {
             let owned = |family: &[&Producer]| family.iter().copied().cloned().collect();
@@ -83,13 +86,13 @@ impl Table {
             let values = made.values.as_ref().map(|known| known.iter().map(named).collect());
             Some(Producer { labels: labels.into(), values, ..made.clone() })
         };
-        let seen = |family: &[&Producer]| -> Vec<Producer> {
+        let views = |family: &[&Producer]| -> Vec<Producer> {
             family.iter().flat_map(|made| places.iter().filter_map(|at| view(made, at))).collect()
         };
         let families =
-            inputs.by_role().map(|(role, family)| (role, family.is_empty(), seen(family)));
-        let families = families.filter(|(_, lost, seen)| *lost || !seen.is_empty());
-        families.map(|(role, _, seen)| (role, seen)).collect()
+            inputs.by_role().map(|(role, family)| (role, family.is_empty(), views(family)));
+        let families = families.filter(|(_, lost, views)| *lost || !views.is_empty());
+        families.map(|(role, _, views)| (role, views)).collect()
     }
 
     fn check_layout(&self, checker: &mut ReportChecker<'_>) {
@@ -142,7 +145,7 @@ impl Table {
         let shown: Vec<&str> = axes.iter().map(String::as_str).collect();
         for axis in self.compare.iter().filter(|axis| !axes.contains(axis)) {
             let message =
-                format!("cells can't compete along `{axis}`, which the table doesn't show");
+                format!("cells can't be compared along `{axis}`, which the table doesn't show");
             checker.unknown("compare", message, axis, &shown);
         }
         self.check_truths(checker, &axes);
@@ -154,7 +157,7 @@ impl Table {
         let cells: Vec<&str> = places.iter().map(String::as_str).collect();
         for ValueSpec { field, published, .. } in &self.values {
             for key in published.keys().filter(|key| !places.contains(key)) {
-                let message = format!("the published `{field}` of `{key}` belongs to no cell");
+                let message = format!("no cell matches the published `{field}` of `{key}`");
                 checker.unknown("values", message, key, &cells);
             }
         }
@@ -170,7 +173,7 @@ impl Table {
                 continue;
             };
             for label in truths.keys().filter(|label| !labels.contains(label)) {
-                let message = format!("the truth of `{field}` for `{label}` belongs to no cell");
+                let message = format!("no cell matches the true `{field}` of `{label}`");
                 checker.unknown("values", message, label, &shown);
             }
         }
@@ -186,7 +189,7 @@ impl Table {
         let valid: Vec<&str> = keys.iter().map(String::as_str).collect();
         for Given { title, cells } in &self.given {
             for key in cells.keys().filter(|key| !keys.contains(key)) {
-                let message = format!("the text `{title}` of `{key}` belongs to no row");
+                let message = format!("no row matches the text `{title}` of `{key}`");
                 checker.unknown("given", message, key, &valid);
             }
         }
@@ -243,7 +246,7 @@ mod tests {
     fn cells_compete_only_along_axes_that_are_shown() {
         assert_eq!(
             problems(&format!(r#"{ROWS}, compare: ["seed"]"#), DIMENSION),
-            ["compare: cells can't compete along `seed`, which the table doesn't show \
+            ["compare: cells can't be compared along `seed`, which the table doesn't show \
               (valid here: `model`)"]
         );
     }
@@ -255,12 +258,12 @@ mod tests {
         };
         assert_eq!(
             problems(ROWS, &value("pcea")),
-            ["values: the published `dimension` of `pcea` belongs to no cell \
+            ["values: no cell matches the published `dimension` of `pcea` \
               (did you mean `pcae`?)"]
         );
         assert_eq!(
             problems(r#"rows: ["model"], columns: ["seed"]"#, &value("x")),
-            ["values: the published `dimension` of `x` belongs to no cell \
+            ["values: no cell matches the published `dimension` of `x` \
               (valid here: `hae/0`, `hae/1`, `pcae/0`, `pcae/1`)"]
         );
         assert_eq!(
@@ -277,13 +280,13 @@ mod tests {
         assert!(problems(&format!("{ROWS}, {}", given("pcae")), DIMENSION).is_empty());
         assert_eq!(
             problems(&format!("{ROWS}, {}", given("pcea")), DIMENSION),
-            ["given: the text `Truth` of `pcea` belongs to no row (did you mean `pcae`?)"]
+            ["given: no row matches the text `Truth` of `pcea` (did you mean `pcae`?)"]
         );
         let rows = r#"rows: ["seed"], columns: ["model"], layout: ValuesInRows"#;
         assert!(problems(&format!("{rows}, {}", given("0/dimension")), DIMENSION).is_empty());
         assert_eq!(
             problems(ROWS, r#"Value(field: "share", title: "S", best: ClosestTo({"pcea": 1}))"#),
-            ["values: the truth of `share` for `pcea` belongs to no cell (did you mean `pcae`?)"]
+            ["values: no cell matches the true `share` of `pcea` (did you mean `pcae`?)"]
         );
     }
 

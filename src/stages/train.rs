@@ -39,7 +39,7 @@ pub(super) const EPOCH_SECONDS: &str = "epoch_seconds";
 /// )
 /// ```
 ///
-/// A stopped or killed training resumes from its last checkpoint, and ends with the same bytes. A
+/// A stopped or killed run resumes from its last checkpoint, and ends with the same bytes. A
 /// longer one continues from the end of a shorter one with otherwise equal settings, unless its
 /// learning rate depends on the length; a shorter one is available at once if its end was kept:
 ///
@@ -76,9 +76,9 @@ pub struct Train {
     /// When to stop early: once the validation loss has not fallen for a while.
     #[serde(default)]
     pub early_stopping: Option<EarlyStopping>,
-    /// Source of the initial weights and of the order of the samples.
+    /// Random seed for the initial weights and the order of the samples.
     pub seed: Seed,
-    /// Interval at which the state is kept, so that a training that ends there is available at
+    /// Interval at which the state is kept, so that a run that ends there is available at
     /// once.
     #[serde(default, skip_serializing)]
     pub keep_every: Option<Length>,
@@ -86,7 +86,8 @@ pub struct Train {
 
 impl Train {
     /// Returns how the model is trained, without what it is and learns from. These settings stand in
-    /// both structs, since RON reads a flattened struct only as a map.
+    /// both structs: one struct would carry three references into the training loop, and RON reads a
+    /// flattened struct only as a map.
     fn spec(&self) -> TrainSpec {
         let Self { length, batch_size, optimizer, schedule, early_stopping, seed, .. } =
             self.clone();
@@ -128,7 +129,7 @@ impl Stage for Train {
         if self.model.needs_distances() && self.distances.is_none() {
             problems.push(Problem {
                 field: "model",
-                message: "this model learns from distances, but the stage has none".to_owned(),
+                message: "this model needs distances, but none are given".to_owned(),
                 help: Some(
                     "add `distances: \"..\"` with the name of a `Geodesic` stage".to_owned(),
                 ),
@@ -205,7 +206,7 @@ impl Stage for Train {
                     context.log(&format!("the weights are those of the best epoch, {epoch}"));
                 }
                 if !has_begun && !history.rows.is_empty() {
-                    context.log("a longer training had kept this state");
+                    context.log("reused a state that a longer run had kept");
                 }
                 context.log("finished; the losses of every epoch are in history.csv");
                 context.measured(EPOCH_SECONDS, timer.seconds(history.steps()));

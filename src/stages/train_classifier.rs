@@ -60,7 +60,7 @@ pub struct TrainClassifier {
     /// Images in each step.
     #[serde(default = "default_batch_size")]
     pub batch_size: NonZeroUsize,
-    /// Source of the initial weights and of the order of the images.
+    /// Random seed for the initial weights and the order of the images.
     pub seed: Seed,
 }
 

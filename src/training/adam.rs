@@ -26,11 +26,11 @@ use crate::numerics::units::{Fraction, NonNegativeF64, PositiveF64};
 pub struct AdamSpec {
     /// Learning rate.
     pub rate: PositiveF64,
-    /// Decay of the mean gradient, below 1.
+    /// Decay rate of the first moment (mean gradient), below 1.
     #[serde(default = "default_beta_1", deserialize_with = "decay")]
     #[schemars(extend("exclusiveMaximum" = 1))]
     pub beta_1: Fraction,
-    /// Decay of the mean squared gradient, below 1.
+    /// Decay rate of the second moment (mean squared gradient), below 1.
     #[serde(default = "default_beta_2", deserialize_with = "decay")]
     #[schemars(extend("exclusiveMaximum" = 1))]
     pub beta_2: Fraction,

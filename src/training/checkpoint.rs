@@ -40,7 +40,7 @@ pub enum CheckpointError {
         source: std::io::Error,
     },
     /// The content cannot be turned into bytes.
-    #[error("cannot encode the state of the training")]
+    #[error("cannot encode the training state")]
     Encode(#[from] WeightsError),
     /// The head cannot be turned into bytes.
     #[error("cannot encode the header of a checkpoint")]

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::models::Weights;
 use crate::numerics::units::NonNegativeF64;
 
-/// When a training stops early. The weights of the best epoch are the result.
+/// When training stops early. The weights of the best epoch are the result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "EarlyStopping")]
 pub struct EarlyStopping {
     /// Epochs to wait for a lower validation loss.
     pub patience: NonZeroUsize,
-    /// By how much the loss must fall to count as lower.
+    /// Smallest decrease of the loss that counts as an improvement.
     #[serde(default = "nothing")]
     pub least_gain: NonNegativeF64,
 }

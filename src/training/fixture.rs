@@ -60,7 +60,7 @@ impl Fixture {
                     factors: Continuous(samples: 50, seed: 1)))";
         let data: DatasetSpec = options().from_str(data).unwrap();
         let samples = SampleSet::Images(training_images(&data));
-        let graph: GeodesicSpec = options().from_str("(neighbors: 5)").unwrap();
+        let graph: GeodesicSpec = options().from_str("(data: (), neighbors: 5)").unwrap();
         let distances = Distances::geodesic(&samples, &graph, &mut |_, _| ()).unwrap();
         let spec = "(length: Epochs(12), batch_size: 16, optimizer: Adam(rate: 3e-3), seed: 7)";
         let spec = options().from_str(spec).unwrap();

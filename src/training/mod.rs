@@ -93,7 +93,7 @@ pub enum TrainError {
         name: String,
     },
     /// The distances belong to other samples.
-    #[error("the distances belong to other samples than `data`: compute them from the same stage")]
+    #[error("the distances were not computed from `data`: compute them from the same stage")]
     OtherSamples,
     /// The model cannot be built or loaded.
     #[error("cannot build the model")]
@@ -143,7 +143,7 @@ pub struct TrainSpec {
     /// When to stop early.
     #[serde(default)]
     pub early_stopping: Option<EarlyStopping>,
-    /// Source of the initial weights and of the order of the samples.
+    /// Random seed for the initial weights and the order of the samples.
     pub seed: Seed,
 }
 

@@ -22,8 +22,8 @@ pub(super) fn gc(
     let cache = open_cache(common)?;
     // Nothing may come into use between the listing and the deletion.
     let alone = if delete { Some(cache.hold_alone()?) } else { None };
-    let reached = reached(common, &cache, &pipelines(&cache, files)?)?;
-    let collection = cache.collectable(&reached, free.map(|megabytes| megabytes * 1_000_000))?;
+    let roots = gc_roots(common, &cache, &pipelines(&cache, files)?)?;
+    let collection = cache.collectable(&roots, free.map(|megabytes| megabytes * 1_000_000))?;
     let results: u64 = collection.candidates.iter().map(|candidate| candidate.bytes).sum();
     let states: u64 = collection.trajectories.iter().map(|trajectory| trajectory.bytes).sum();
     for candidate in &collection.candidates {
@@ -83,7 +83,7 @@ fn pipelines(cache: &Cache, given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandEr
     }
     if known.is_empty() {
         let error = CommandError::usage("no pipeline has been run with this cache yet");
-        return Err(error.hint("name the pipeline files whose results are kept"));
+        return Err(error.hint("pass the pipeline files whose results to keep"));
     }
     Ok(known)
 }
@@ -93,9 +93,9 @@ fn pipelines(cache: &Cache, given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandEr
 /// A stage whose key can't be worked out now, because something above it would run first, keeps
 /// every result that a stage of its name ever had: the run above it may well come out as before.
 /// Results of other devices and other environment variables stay, too.
-fn reached(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<GcRoots, CommandError> {
+fn gc_roots(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<GcRoots, CommandError> {
     let entries = cache.entries()?;
-    let mut reached = GcRoots::default();
+    let mut roots = GcRoots::default();
     for file in files {
         let workspace = Workspace::open(common, Some(file))?;
         for (planned, status) in workspace.plan.stages().iter().zip(workspace.statuses()?) {
@@ -105,9 +105,9 @@ fn reached(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<GcRoots,
                 StageStatus::Waiting { .. } => None,
             };
             if let Some(record) = &record {
-                reached.keys.insert(record.key());
+                roots.keys.insert(record.key());
                 let horizon = planned.stage.as_stage().horizon();
-                reached.trajectories.extend(record.trajectory(horizon));
+                roots.trajectories.extend(record.trajectory(horizon));
             }
             let of_stage = |entry: &&Entry| match &record {
                 Some(record) => record.is_alike(&entry.record),
@@ -115,8 +115,8 @@ fn reached(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<GcRoots,
                     entry.run.pipeline == workspace.plan.name() && entry.run.stage == planned.name
                 }
             };
-            reached.keys.extend(entries.iter().filter(of_stage).map(|entry| entry.key));
+            roots.keys.extend(entries.iter().filter(of_stage).map(|entry| entry.key));
         }
     }
-    Ok(reached)
+    Ok(roots)
 }

@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod stage;
 mod status;
+mod supervise;
 mod trace;
 mod why;
 
@@ -24,9 +25,7 @@ use std::process::ExitCode;
 
 use super::args::{CacheCommand, Cli, Command, File};
 use super::error::CommandError;
-use super::output::terminal;
 use crate::engine::plan::select::Choice;
-use crate::engine::system::process::supervise;
 use crate::statistics::spent_alpha;
 
 /// Runs the command that was typed.
@@ -93,9 +92,6 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
         }
         Command::Manual => manual::manual().map(done),
         Command::Stage(args) => stage::stage(common, &args),
-        Command::Supervise { parent, args } => {
-            terminal::json(&supervise(parent, &args).map_err(CommandError::failed)?);
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Supervise { parent, args } => supervise::supervise(parent, &args).map(done),
     }
 }

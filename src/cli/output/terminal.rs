@@ -1,12 +1,13 @@
 //! Printing: to standard output for data, to standard error for people, in color where welcome.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::cli::error::CommandError;
 use crate::engine::pipeline::diagnostic::Style;
+
+pub(crate) use crate::report::page::units::{duration, whole_duration};
 
 /// Prints a line of data; a closed pipe is not an error.
 pub(crate) fn line(text: &str) {
@@ -76,21 +77,6 @@ pub(crate) fn style() -> Style {
     if !refused && io::stderr().is_terminal() { Style::Colored } else { Style::Plain }
 }
 
-/// Returns a duration for people: `0.04 s`, `21 s`, `3 min 20 s`, `2 h 5 min`.
-pub(crate) fn duration(seconds: f64) -> String {
-    if seconds < 10.0 { format!("{seconds:.2} s") } else { whole_duration(seconds) }
-}
-
-/// Returns a duration for people, without fractions.
-pub(crate) fn whole_duration(seconds: f64) -> String {
-    let whole = Duration::from_secs_f64(seconds.min(1e9)).as_secs();
-    match (whole / 3600, whole % 3600 / 60, whole % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
-}
-
 /// Returns a size for people.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
@@ -113,10 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_sizes_read_well() {
-        assert_eq!(duration(0.041), "0.04 s");
-        assert_eq!(duration(200.4), "3 min 20 s");
-        assert_eq!(duration(7501.0), "2 h 5 min");
+    fn sizes_read_well() {
         assert_eq!(size(999), "999 B");
         assert_eq!(size(1_400_000_000), "1.4 GB");
         assert_eq!(count(1, "stage"), "1 stage");

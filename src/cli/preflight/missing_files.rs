@@ -62,7 +62,7 @@ impl MissingFiles {
 
     /// Returns that these files are not available, and where to put them.
     pub(crate) fn error(&self, offline: bool) -> CommandError {
-        let why = if offline { "offline" } else { "(no download address is known)" };
+        let why = if offline { "offline" } else { "(no download URL is known)" };
         let message = format!("{} not available {why}:\n{}", self.amount(), self.list());
         CommandError::failed(message).hint(self.advice())
     }
@@ -75,7 +75,7 @@ impl MissingFiles {
             lines.push(format!("  {name}  {size}  (stage `{stage}`)"));
             lines.extend(file.mirrors.iter().map(|mirror| format!("      {mirror}")));
             if file.mirrors.is_empty() {
-                lines.push("      no address is known".to_owned());
+                lines.push("      no URL is known".to_owned());
             }
         }
         lines.join("\n")

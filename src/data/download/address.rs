@@ -25,7 +25,7 @@ impl Address {
         match scheme(mirror).map(|(scheme, rest)| (scheme.to_ascii_lowercase(), rest)) {
             Some((scheme, _)) if scheme == "http" || scheme == "https" => web(mirror)
                 .map(Self::Web)
-                .ok_or_else(|| wrong("expected an address such as `https://host/path`")),
+                .ok_or_else(|| wrong("expected a URL such as `https://host/path`")),
             Some((scheme, rest)) if scheme == "file" => file(rest)
                 .map(Self::File)
                 .ok_or_else(|| wrong("expected an absolute path such as `file:///folder/name`")),
@@ -53,7 +53,7 @@ pub(super) fn has_gzip_ending(name: &str) -> bool {
 /// Returns where a redirect leads, or why it is not followed.
 pub(super) fn redirected(from: &Uri, location: &str) -> Result<Uri, String> {
     let location = location.split('#').next().unwrap_or_default();
-    let wrong = || format!("redirects to `{location}`, which is no address");
+    let wrong = || format!("redirects to `{location}`, which is not a valid URL");
     if let Some((scheme, _)) = scheme(location) {
         if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
             return Err(format!("redirects to `{scheme}:`, only http and https are followed"));
@@ -173,7 +173,7 @@ mod tests {
             let error = from_base(location).unwrap_err();
             assert!(error.contains("only http and https are followed"), "{error}");
         }
-        assert!(from_base("http://").unwrap_err().contains("is no address"));
+        assert!(from_base("http://").unwrap_err().contains("is not a valid URL"));
     }
 
     #[test]

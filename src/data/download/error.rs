@@ -15,7 +15,7 @@ pub enum DownloadError {
     Stopped,
     /// The network is off and no folder and no `file:` mirror holds the file.
     #[error(
-        "`{name}` is not available offline: it is in {}{}; put it {}, raw or gzipped, or run without \
+        "`{name}` is not available offline: {}{}; put it {}, raw or gzipped, or run without \
          --offline",
         places(searched),
         tried(failures),
@@ -31,7 +31,7 @@ pub enum DownloadError {
     },
     /// No folder holds the file and no mirror served it.
     #[error(
-        "`{name}` is not available: {}; it is in {}: check the pipeline's `sha256` and `mirrors`, or \
+        "`{name}` is not available: {}; {}: check the pipeline's `sha256` and `mirrors`, or \
          put the file, raw or gzipped, into a folder and pass --data FOLDER",
         outcome(failures),
         places(searched)
@@ -75,10 +75,10 @@ pub struct MirrorFailure {
 
 fn places(searched: &[PathBuf]) -> String {
     if searched.is_empty() {
-        return "no data folder (none was given)".to_owned();
+        return "no data folder was given".to_owned();
     }
     let folders: Vec<String> = searched.iter().map(|path| path.display().to_string()).collect();
-    format!("none of the data folders (searched: {})", folders.join(", "))
+    format!("it is in none of the data folders (searched: {})", folders.join(", "))
 }
 
 fn put(searched: &[PathBuf]) -> &'static str {
@@ -129,9 +129,9 @@ mod tests {
         let error = DownloadError::Unavailable { name: name(), searched: Vec::new(), failures };
         assert_eq!(
             error.to_string(),
-            "`digits` is not available: https://h/x: 404 Not Found; file:/y: no; it is in no data \
-             folder (none was given): check the pipeline's `sha256` and `mirrors`, or put the file, \
-             raw or gzipped, into a folder and pass --data FOLDER"
+            "`digits` is not available: https://h/x: 404 Not Found; file:/y: no; no data folder \
+             was given: check the pipeline's `sha256` and `mirrors`, or put the file, raw or \
+             gzipped, into a folder and pass --data FOLDER"
         );
     }
 }

@@ -111,7 +111,7 @@ impl Exchange {
                 Ok(Event::Head(head)) => return Ok(head),
                 Ok(Event::Failed(error)) => return Err(fault(error, self.retry_policy)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < end => {}
-                Err(RecvTimeoutError::Timeout) => return Err(Fault::transient("no answer")),
+                Err(RecvTimeoutError::Timeout) => return Err(Fault::transient("no response")),
                 _ => return Err(lost()),
             }
         }
@@ -254,7 +254,7 @@ fn fault(error: ureq::Error, retry_policy: RetryPolicy) -> Fault {
             Fault::Refused(error.to_string())
         }
         ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Fault::transient("the connection was cut")
+            Fault::transient("the connection was closed early")
         }
         ureq::Error::Io(error) => Fault::transient(error.to_string()),
         error @ (ureq::Error::HostNotFound | ureq::Error::ConnectionFailed) => {

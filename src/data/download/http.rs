@@ -119,7 +119,7 @@ impl<'a> WebMirror<'a> {
             // This mirror need not be the one that sent wrong bytes.
             let address = self.address;
             watch.log(&format!(
-                "{address}: {reason}; part of it came from elsewhere: starting over"
+                "{address}: {reason}; part of it came from another mirror: starting over"
             ));
             self.begun_elsewhere = false;
         }
@@ -172,10 +172,10 @@ impl<'a> WebMirror<'a> {
     ) -> Result<(), DownloadError> {
         let length = self.part.length()?;
         watch.log(&format!(
-            "{}: {reason}, {length} bytes are here; trying again in {pause:?}",
+            "{}: {reason} ({length} bytes so far); retrying in {pause:?}",
             self.address
         ));
-        watch.show(length, self.size.estimate(), &format!("{reason}: trying again in {pause:?}"));
+        watch.show(length, self.size.estimate(), &format!("{reason}: retrying in {pause:?}"));
         watch.pause(pause)
     }
 
@@ -185,7 +185,7 @@ impl<'a> WebMirror<'a> {
         let mut address = self.address.clone();
         for _ in 0..=MOST_REDIRECTS {
             let host = address.host().unwrap_or_default().to_owned();
-            watch.show(offset, self.size.estimate(), &format!("asking {host}"));
+            watch.show(offset, self.size.estimate(), &format!("connecting to {host}"));
             let exchange = Exchange::start(&address, offset, self.retry_policy)?;
             let head = exchange.head(watch)?;
             match &head.location {

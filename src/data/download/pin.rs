@@ -213,7 +213,7 @@ impl JsonSchema for Sha256Digest {
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "title": "text of 64 hexadecimal digits",
+            "title": "a string of 64 hexadecimal digits",
             "pattern": "^[0-9A-Fa-f]{64}$",
         })
     }

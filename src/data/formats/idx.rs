@@ -56,7 +56,7 @@ fn read<const SIZES: usize>(
         let place = stream.place();
         *size = stream.number(&format!("the number of {meaning}"))? as usize;
         if *size == 0 {
-            let reason = format!("expected at least one of {meaning}, found 0");
+            let reason = format!("expected the number of {meaning} to be at least 1, found 0");
             return Err(DataError::malformed(file.name, place, reason));
         }
     }
@@ -230,7 +230,7 @@ mod tests {
     fn zero_and_absurd_sizes_are_refused_without_taking_the_memory_they_claim() {
         assert_eq!(
             refusal(&idx(IMAGES, &[2, 0, 3], &[])),
-            "digits: byte 8: expected at least one of pixel rows, found 0"
+            "digits: byte 8: expected the number of pixel rows to be at least 1, found 0"
         );
         assert!(refusal(&idx(IMAGES, &[u32::MAX; 3], &[0; 8])).contains("more than any file"));
         let reason = refusal(&idx(IMAGES, &[u32::MAX, 1 << 15, 1 << 15], &[0; 8]));

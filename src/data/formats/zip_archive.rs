@@ -133,7 +133,7 @@ fn promised(entry: &ZipFileEntry<'_>, limit: u64) -> Result<u64, String> {
         return Err(format!("expected at most {limit} bytes, found {size}"));
     }
     if size > HARMLESS_BYTES && size / MOST_RATIO > packed {
-        return Err(format!("{size} bytes packed into {packed}: expected a picture, not a bomb"));
+        return Err(format!("{size} bytes packed into {packed}: this looks like a zip bomb"));
     }
     Ok(size)
 }
@@ -158,7 +158,7 @@ fn fault(name: &str) -> Option<&'static str> {
 /// Returns an error's words without those that the place tells already.
 fn words(error: &ZipError) -> String {
     match error {
-        ZipError::InvalidArchive(reason) => format!("not a sound zip archive: {reason}"),
+        ZipError::InvalidArchive(reason) => format!("not a valid zip archive: {reason}"),
         ZipError::UnsupportedArchive(reason) => (*reason).to_owned(),
         ZipError::Io(cause) => format!("damaged: {cause}"),
         other => other.to_string(),
@@ -305,7 +305,7 @@ mod tests {
         let bytes = packed(&[("a.png", b"1111")]);
         opened(&bytes[..bytes.len() - 30], |archive| {
             let error = archive.err().unwrap().to_string();
-            assert!(error.starts_with("faces.zip: list of members: not a sound zip"), "{error}");
+            assert!(error.starts_with("faces.zip: list of members: not a valid zip"), "{error}");
         });
     }
 }

@@ -145,7 +145,7 @@ impl<'a> Faces<'a> {
             let last = name.rsplit('/').next().unwrap_or_default();
             if let Some(other) = numbers.insert(last, number) {
                 let (one, two) = (pictures.shown(other), pictures.shown(number));
-                return Err(DataError::Unfit(format!("`{last}` is there twice: {one}, {two}")));
+                return Err(DataError::Unfit(format!("`{last}` occurs twice: {one}, {two}")));
             }
         }
         Ok(Self(numbers))
@@ -167,7 +167,7 @@ impl<'a> Faces<'a> {
                 return refuse(format!("there is no picture `{picture}`"));
             };
             if known[index].replace(content).is_some() {
-                return refuse(format!("`{picture}` has a line already"));
+                return refuse(format!("`{picture}` already has a line"));
             }
         }
         if let Some((name, _)) = self.0.iter().find(|(_, index)| known[**index].is_none()) {
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(told("000009.jpg 0\n"), list("line 1: there is no picture `000009.jpg`"));
         assert_eq!(
             told("000001.jpg 0\n000001.jpg 1\n"),
-            list("line 2: `000001.jpg` has a line already")
+            list("line 2: `000001.jpg` already has a line")
         );
         assert_eq!(told("000001.jpg 0\n000003.jpg 1\n"), list("end: `000002.jpg` has no line"));
     }

@@ -93,8 +93,8 @@ fn classes(names: &[String]) -> Result<Option<Classes>, DataError> {
     for (name, folders) in names.iter().zip(&folders) {
         of_pictures.push(*folders.get(depth).ok_or_else(|| {
             DataError::Unfit(format!(
-                "picture `{name}` is beside folders of pictures: put every picture into the \
-                 folder of its class, or none"
+                "image `{name}` is next to class folders: put every image into the folder \
+                 of its class, or use no folders at all"
             ))
         })?);
     }
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(classes.names, ["b", "c"]);
         for stray in [["1.png", "cats/1.png"], ["a/b/1.png", "a/2.png"]] {
             let error = named(&stray).unwrap_err().to_string();
-            assert!(error.contains("is beside folders of pictures"), "{error}");
+            assert!(error.contains("is next to class folders"), "{error}");
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(
                 error.to_string(),
                 "2.pgm: header: expected 1 x 2 pixels (height x width), as in 1.pgm, \
-                 found 3 x 4: make all pictures alike, or set a `size`"
+                 found 3 x 4: make all images the same size, or set `size`"
             );
         });
     }

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::CacheError;
+use super::error::CacheError;
 use super::index::Index;
 use super::stat::FileStamp;
 use crate::engine::digest::ContentDigest;

@@ -51,26 +51,26 @@ pub struct Collection {
 }
 
 impl Cache {
-    /// Lists what could go: everything but what is reached, up to `enough` bytes.
+    /// Lists what could go: everything but what the roots keep, up to `enough` bytes.
     pub fn collectable(
         &self,
-        reached: &GcRoots,
+        roots: &GcRoots,
         enough: Option<u64>,
     ) -> Result<Collection, CacheError> {
         self.adopt()?;
         let (kept, loose): (Vec<_>, Vec<_>) =
-            self.entries()?.into_iter().partition(|entry| reached.keys.contains(&entry.key));
+            self.entries()?.into_iter().partition(|entry| roots.keys.contains(&entry.key));
         let mut trajectories = self.trajectories()?;
         let used = self.used_trajectories(&trajectories);
         let of_kept: BTreeSet<_> = kept.iter().filter_map(|entry| entry.trajectory).collect();
         trajectories.retain(|Trajectory { key, .. }| {
-            ![&reached.trajectories, &of_kept, &used].iter().any(|stay| stay.contains(key))
+            ![&roots.trajectories, &of_kept, &used].iter().any(|stay| stay.contains(key))
         });
         let mut candidates = candidates(&kept, loose);
         if let Some(enough) = enough {
             cut(&mut candidates, &mut trajectories, enough);
         }
-        let abandoned = self.abandoned(&reached.keys, &used)?;
+        let abandoned = self.abandoned(&roots.keys, &used)?;
         Ok(Collection { candidates, strays: self.strays()?, abandoned, trajectories })
     }
 
@@ -107,7 +107,7 @@ impl Cache {
         Ok(freed)
     }
 
-    /// Returns what killed and failed stages left: working folders, orders, locks, logs. Locks of
+    /// Returns what killed and failed stages left: working folders, jobs, locks, logs. Locks of
     /// trajectories are among them, unless a process holds them.
     fn abandoned(
         &self,

@@ -11,9 +11,10 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use super::entry::{Entry, ResultSummary};
+use super::error::CacheError;
 use super::schema;
 use super::stat::FileStamp;
-use super::{CacheError, Entry, ResultSummary};
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::stage::lifecycle::Outcome;
 use crate::engine::system::clock;

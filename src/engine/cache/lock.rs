@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::CacheError;
+use super::error::CacheError;
 
 /// How a process waits while another one has what it needs.
 pub struct Patience<'a> {

@@ -106,20 +106,20 @@ impl Cache {
     /// been found right before, it is not done again.
     pub fn check_all(
         &self,
-        seen: &[&LocatedResult],
+        located: &[&LocatedResult],
     ) -> Result<Vec<(StageKey, String)>, CacheError> {
-        let state = state(seen);
+        let state = state(located);
         if self.check == Check::Small && self.index.is_sound(&state)? {
             return Ok(Vec::new());
         }
         let now = clock::now();
         let (objects, check) = (&self.objects, self.check);
-        let check = |seen: &&LocatedResult| {
-            let damage = objects.check(&seen.result.artifact, check).err();
-            damage.map(|damage| (seen.result.key, damage))
+        let check = |located: &&LocatedResult| {
+            let damage = objects.check(&located.result.artifact, check).err();
+            damage.map(|damage| (located.result.key, damage))
         };
-        let damaged: Vec<_> = parallel::map(seen, check).into_iter().flatten().collect();
-        let mut stamps = seen.iter().flat_map(|seen| &seen.stamps);
+        let damaged: Vec<_> = parallel::map(located, check).into_iter().flatten().collect();
+        let mut stamps = located.iter().flat_map(|located| &located.stamps);
         if damaged.is_empty() && stamps.all(|stamp| stamp.at_rest(now)) {
             // Without it the next run takes longer, no more.
             let _ = self.index.remember_sound(&state);
@@ -129,10 +129,10 @@ impl Cache {
 }
 
 /// Returns a digest of which files these are, by what the system says about them.
-pub(super) fn state(seen: &[&LocatedResult]) -> String {
+pub(super) fn state(located: &[&LocatedResult]) -> String {
     let mut all = Vec::new();
-    for seen in seen {
-        for (file, stamp) in seen.result.artifact.files.iter().zip(&seen.stamps) {
+    for located in located {
+        for (file, stamp) in located.result.artifact.files.iter().zip(&located.stamps) {
             all.extend(file.digest.bytes());
             stamp.write(&mut all);
         }

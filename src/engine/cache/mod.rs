@@ -5,7 +5,7 @@
 //!   objects/ab/cdef..   files by BLAKE3 digest, read-only
 //!   entries/ab/cdef.json  one manifest per key: the key record, the artifact, how it was made
 //!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
-//!   claims/  work/  jobs/  logs/   locks, running stages, their orders, what they printed
+//!   claims/  work/  jobs/  logs/   locks, running stages, their jobs, what they printed
 //!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
 //!   rates.json          how fast devices were measured to be, for predictions
@@ -17,6 +17,7 @@
 mod alias;
 mod claim;
 mod entry;
+mod error;
 mod file_digest;
 mod gc;
 mod index;
@@ -32,16 +33,14 @@ mod trajectory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::ErrorCode;
-
 pub use alias::Aliases;
 pub use claim::{Claim, Claimed, Reuse};
 pub use entry::{Entry, ResultSummary, StoredResult};
+pub use error::CacheError;
 pub use gc::{Candidate, Collection, GcRoots};
 pub use index::{History, PastRun, ReadTransaction, is_network};
 pub use lock::Patience;
@@ -57,92 +56,6 @@ use objects::Objects;
 
 /// The layout of the cache folder; a newer one is refused by older programs.
 const LAYOUT: u32 = 1;
-
-/// Why the cache could not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum CacheError {
-    /// The file system failed.
-    #[error("{}: {}", path.display(), said(cause))]
-    File {
-        /// The file or folder concerned.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        cause: io::Error,
-    },
-    /// The index failed.
-    #[error("{}", index_said(.0))]
-    Index(#[from] rusqlite::Error),
-    /// The folder can't be made or used.
-    #[error("can't use `{}` as the cache folder: {cause}; name another with `--cache DIR`", path.display())]
-    Folder {
-        /// The cache folder.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        cause: io::Error,
-    },
-    /// The folder was written by a newer program.
-    #[error("`{}` has layout {found}, this program knows {LAYOUT}: use a newer pcae-run", path.display())]
-    Newer {
-        /// The cache folder.
-        path: PathBuf,
-        /// Its layout.
-        found: u32,
-    },
-    /// Another process kept a key or a trajectory for too long.
-    #[error("waited {seconds} s for another process that {what}")]
-    Waited {
-        /// What the other process does.
-        what: String,
-        /// How long this process waited.
-        seconds: u64,
-    },
-    /// This process was asked to stop while it waited.
-    #[error("stopped while waiting for another process")]
-    Stopped,
-    /// A declared environment variable that can't be put into a key.
-    #[error("the environment variable `{0}` is not valid text")]
-    Variable(String),
-    /// The manifest of a result that the index knows.
-    #[error("the manifest of result {} can't be read: `pcae-run cache rebuild` drops it", .0.short())]
-    Manifest(StageKey),
-    /// A stage left no files.
-    #[error("the stage ended without writing anything")]
-    NoOutput,
-    /// A run is using the cache while it should be cleaned.
-    #[error("a run is using this cache: try again when it has ended")]
-    InUse,
-}
-
-const NO_SPACE: &str = "No space left on device; free some and run again: finished stages are kept";
-
-fn said(cause: &io::Error) -> String {
-    match cause.kind() {
-        io::ErrorKind::StorageFull => NO_SPACE.to_owned(),
-        _ => cause.to_string(),
-    }
-}
-
-fn index_said(error: &rusqlite::Error) -> String {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => NO_SPACE.to_owned(),
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            format!("the cache can't be written: {error}; name another with `--cache DIR`")
-        }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "the cache index is damaged: `pcae-run cache rebuild` rebuilds it".to_owned()
-        }
-        _ => format!("the cache index failed: {error}"),
-    }
-}
-
-impl CacheError {
-    fn at(path: &Path) -> impl Fn(io::Error) -> Self {
-        let path = path.to_owned();
-        move |cause| Self::File { path: path.clone(), cause }
-    }
-}
 
 /// An open cache folder.
 #[derive(Debug)]
@@ -192,7 +105,7 @@ impl Cache {
         self.root.join("logs").join(format!("{key}.log"))
     }
 
-    /// Returns where one run keeps the order for a stage's process.
+    /// Returns where one run keeps the job for a stage's process.
     pub fn job_path(&self, key: &StageKey, run: &str) -> PathBuf {
         self.root.join("jobs").join(format!("{key}.{run}.json"))
     }
@@ -262,9 +175,8 @@ impl Cache {
 
     /// Returns the keys of stages that run just now, or ran when their runner was killed.
     pub fn running(&self) -> BTreeSet<StageKey> {
-        let orders = fs::read_dir(self.root.join("jobs")).into_iter().flatten().flatten();
-        orders
-            .filter_map(|order| order.file_name().to_string_lossy().split('.').next()?.parse().ok())
+        let jobs = fs::read_dir(self.root.join("jobs")).into_iter().flatten().flatten();
+        jobs.filter_map(|job| job.file_name().to_string_lossy().split('.').next()?.parse().ok())
             .collect()
     }
 
@@ -395,7 +307,7 @@ fn check_layout(root: &Path) -> Result<(), CacheError> {
     match fs::read_to_string(&path) {
         Ok(text) => match text.trim().parse() {
             Ok(LAYOUT) | Err(_) => Ok(()),
-            Ok(found) => Err(CacheError::Newer { path: root.to_owned(), found }),
+            Ok(found) => Err(CacheError::Newer { path: root.to_owned(), found, known: LAYOUT }),
         },
         Err(_) => fs::write(&path, format!("{LAYOUT}\n")).map_err(CacheError::at(&path)),
     }

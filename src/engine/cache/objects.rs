@@ -71,7 +71,7 @@ impl Objects {
                 Err(_) => return damage("is missing"),
                 Ok((bytes, _)) if bytes != file.bytes => return damage("has the wrong size"),
                 Ok((_, digest)) if digest != Some(file.digest) => {
-                    return damage("has other bytes than were stored");
+                    return damage("has changed since it was stored");
                 }
                 Ok(_) => {}
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::CacheError;
+use super::error::CacheError;
 
 /// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow;
 /// version 2 had no outlines.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::CacheError;
+use super::error::CacheError;
 use crate::engine::digest::listing;
 
 /// Some file systems keep times to two seconds.

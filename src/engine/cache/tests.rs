@@ -96,7 +96,7 @@ fn files_that_were_found_right_are_read_again_once_they_change() {
     let damaged = cache.check_all(&both.each_ref()).unwrap();
     assert_eq!(damaged.len(), 1);
     assert_eq!(damaged[0].0, record(1).key());
-    assert!(damaged[0].1.contains("has other bytes than were stored"), "{damaged:?}");
+    assert!(damaged[0].1.contains("has changed since it was stored"), "{damaged:?}");
     // What is remembered as right is read only if everything is.
     cache.index.remember_sound(&super::lookup::state(&both.each_ref())).unwrap();
     assert!(cache.check_all(&both.each_ref()).unwrap().is_empty());
@@ -158,8 +158,8 @@ proptest! {
                 }
                 Action::Collect(kept) => {
                     let keys: BTreeSet<StageKey> = kept.iter().map(|&n| record(n).key()).collect();
-                    let reached = GcRoots { keys, ..GcRoots::default() };
-                    let collection = cache.collectable(&reached, None).unwrap();
+                    let roots = GcRoots { keys, ..GcRoots::default() };
+                    let collection = cache.collectable(&roots, None).unwrap();
                     cache.collect(&collection, &cache.hold_alone().unwrap()).unwrap();
                     model.retain(|number, _| kept.contains(number));
                 }

@@ -92,7 +92,7 @@ impl Cache {
         wait: &mut Wait<'_>,
     ) -> Result<Held, CacheError> {
         let path = self.trajectory_lock(key);
-        let lock = Lock::acquire(&path, "runs this stage to another length", wait)?;
+        let lock = Lock::acquire(&path, "is running this stage with another length", wait)?;
         failpoint::pass("trajectory.lock.after").map_err(CacheError::at(&path))?;
         Ok(self.held(key, lock))
     }

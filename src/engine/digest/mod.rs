@@ -130,7 +130,7 @@ pub(crate) fn listing(folder: &Path) -> io::Result<Vec<(String, PathBuf, Metadat
     let mut folders = vec![(String::new(), folder.to_owned(), 0)];
     while let Some((prefix, folder, depth)) = folders.pop() {
         if depth > DEEPEST {
-            let message = format!("{} is nested too deep, or links to itself", folder.display());
+            let message = format!("{} is nested too deeply, or links to itself", folder.display());
             return Err(io::Error::other(message));
         }
         let mut items = fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;

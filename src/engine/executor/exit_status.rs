@@ -12,10 +12,10 @@ pub(super) fn death(status: ExitStatus, peak: u64) -> JobOutcome {
     let memory = if peak > 0 { format!(" at {}", gigabytes(peak)) } else { String::new() };
     let message = match status.signal() {
         Some(KILL) => {
-            format!("killed by signal 9{memory}: if nobody did that, the system ran out of memory")
+            format!("killed by signal 9{memory}: unless you did that, the system ran out of memory")
         }
         Some(number) => format!("killed by signal {number} ({}){memory}", name(number)),
-        None => format!("ended with code {} and no result", status.code().unwrap_or(-1)),
+        None => format!("exited with code {} without a result", status.code().unwrap_or(-1)),
     };
     JobOutcome::Failed { message, permanent: false }
 }

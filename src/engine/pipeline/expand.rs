@@ -126,11 +126,11 @@ fn missing_axis(source: &Source, spec: &Spec, named: &Named, axis: usize, at: Sp
     let name = &named.name;
     let rename = format!("rename it to `{name}-{{{axis}}}`");
     let help = if source.slice(at).starts_with('{') {
-        format!("{rename}, or take the whole family with `Each(\"..\")`")
+        format!("{rename}, or use the whole family with `Each(\"..\")`")
     } else {
         rename
     };
-    Diagnostic::new(at, format!("stage `{name}` uses the axis `{axis}`, its name doesn't"))
+    Diagnostic::new(at, format!("stage `{name}` uses the axis `{axis}`, but its name doesn't"))
         .label("used here")
         .context(named.at, "a stage is expanded over the axes in its name")
         .help(help)

@@ -75,8 +75,8 @@ pub fn explain(
                 .suggest(found, expected)
         }
         Error::MissingStructField { field, outer } => {
-            Diagnostic::new(at, format!("{} lacks the field `{field}`", inside(outer)))
-                .label("ends without it")
+            Diagnostic::new(at, format!("{} is missing the field `{field}`", inside(outer)))
+                .label("add it before this")
                 .help(format!("add `{field}: ..`"))
         }
         Error::DuplicateStructField { field, outer } => {
@@ -102,14 +102,14 @@ pub fn explain(
         Error::ExpectedInteger => wanted("a whole number"),
         Error::ExpectedFloat => wanted("a number"),
         Error::ExpectedBoolean => wanted("`true` or `false`"),
-        Error::ExpectedString => wanted("a text in quotes"),
+        Error::ExpectedString => wanted("a string in quotes"),
         Error::ExpectedChar => wanted("one character in single quotes, such as `';'`"),
         Error::ExpectedIdentifier => wanted("a name without quotes, such as `Train`"),
         Error::InvalidIdentifier(_) | Error::SuggestRawIdentifier(_) => {
             wanted("a name").help("fields are named: `Resize(size: 32)`, not `Resize(32)`")
         }
         Error::ExpectedStructLike => {
-            wanted("`(`").help("write the settings in brackets, or empty ones: `Mnist()`")
+            wanted("`(`").help("write the settings in parentheses, even if empty: `Mnist()`")
         }
         Error::ExpectedArray => wanted("a list in `[ ]`"),
         Error::ExpectedMap => wanted("a map in `{ }`"),
@@ -118,7 +118,7 @@ pub fn explain(
             Diagnostic::new(at, format!("expected {expected}, found {found}"))
         }
         Error::ExceededRecursionLimit => {
-            Diagnostic::new(at, "brackets nest too deep").help("flatten this value")
+            Diagnostic::new(at, "brackets are nested too deeply").help("flatten this value")
         }
         Error::Eof => {
             Diagnostic::new(at, "unexpected end of file").help("close every bracket and quote")

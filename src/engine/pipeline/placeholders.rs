@@ -42,7 +42,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// Returns the `{axis}` holes inside a string literal; other braces are the user's own.
+/// Returns the `{axis}` placeholders inside a string literal; other braces are the user's own.
 pub(super) fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<(usize, Span)> {
     let mut found = Vec::new();
     let mut from = literal.start;

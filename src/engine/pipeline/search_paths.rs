@@ -16,7 +16,7 @@ pub enum FileProbe {
     Recorded(BTreeSet<String>),
 }
 
-/// The surroundings of one pipeline file.
+/// Where one pipeline file looks for files.
 #[derive(Clone, Debug)]
 pub struct SearchPaths {
     beside: PathBuf,
@@ -25,7 +25,7 @@ pub struct SearchPaths {
 }
 
 impl SearchPaths {
-    /// Describes the surroundings of a pipeline in the folder `beside` that names a data folder.
+    /// Searches the folder `beside` of a pipeline, and the data folder that it names.
     pub fn new(beside: &Path, named: Option<&str>, probe: &FileProbe) -> Self {
         let named = named.map(|folder| beside.join(folder));
         let (data, recorded) = match probe {

@@ -44,7 +44,7 @@ pub enum SourceError {
         cause: io::Error,
     },
     /// The file is far larger than a pipeline can be.
-    #[error("`{}` has {bytes} bytes; a pipeline file may have {LARGEST_FILE}", path.display())]
+    #[error("`{}` has {bytes} bytes; pipeline files are limited to {LARGEST_FILE}", path.display())]
     TooLarge {
         /// What was asked for.
         path: PathBuf,

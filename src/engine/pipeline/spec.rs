@@ -1,7 +1,7 @@
 //! The outer shape of a pipeline file: name, axes, shared values, limits, stage texts.
 //!
 //! Stage texts stay raw here: they are parsed only after axes have been put in (`template`), so a
-//! stage's own type knows nothing of sweeps.
+//! stage's own type knows nothing of axes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -119,7 +119,7 @@ impl Spec {
         let tokens = lexer::tokens(source.text());
         if let Some(place) = lexer::too_deep(&tokens, DEEPEST) {
             return Err(vec![
-                Diagnostic::new(place, format!("brackets nest deeper than {DEEPEST}"))
+                Diagnostic::new(place, format!("brackets are nested more than {DEEPEST} deep"))
                     .help("flatten this value"),
             ]);
         }
@@ -226,7 +226,7 @@ impl Reader<'_> {
             let at = place(self.source, key);
             if let Some(first) = seen.insert(name.clone(), at) {
                 self.mistakes.push(
-                    Diagnostic::new(at, format!("the {what} `{name}` is written twice"))
+                    Diagnostic::new(at, format!("the {what} `{name}` is defined twice"))
                         .label("again here")
                         .context(first, "first here")
                         .help("rename or delete one of them"),
@@ -238,7 +238,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Reads the files of notes, one note a line.
+    /// Reads the files of notes, one note per line.
     fn notes(&mut self, entries: &Entries<'_>) -> Vec<(String, Vec<String>)> {
         let mut found = Vec::new();
         for note in self.named(entries, "note") {
@@ -251,7 +251,9 @@ impl Reader<'_> {
                 }
                 Err(error) => self.mistakes.push(
                     Diagnostic::new(note.value, format!("these notes can't be read: {error}"))
-                        .help("name a text file, from the pipeline file's folder, one note a line"),
+                        .help(
+                            "name a text file, from the pipeline file's folder, one note per line",
+                        ),
                 ),
             }
         }

@@ -35,7 +35,7 @@ enum Piece {
     OpenLabel { axis: usize, at: Span },
 }
 
-/// Text with its holes found, ready to be filled many times.
+/// Text with its placeholders found, ready to be filled many times.
 #[derive(Clone, Debug, Default)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -89,7 +89,7 @@ impl Expanded {
 }
 
 impl<'a> Templates<'a> {
-    /// Finds the holes of all axis values and shared values.
+    /// Finds the placeholders of all axis values and shared values.
     pub fn compile(source: &'a Source, spec: &'a Spec, mistakes: &mut Vec<Diagnostic>) -> Self {
         let mut compile = |span| Template::compile(source, spec, span, mistakes);
         let mut value = |span| AxisValue {
@@ -108,7 +108,7 @@ impl<'a> Templates<'a> {
         Self { source, spec, axes, shared }
     }
 
-    /// Finds the holes of one stage's text.
+    /// Finds the placeholders of one stage's text.
     pub fn stage(&self, span: Span, mistakes: &mut Vec<Diagnostic>) -> Template {
         Template::compile(self.source, self.spec, span, mistakes)
     }
@@ -116,14 +116,14 @@ impl<'a> Templates<'a> {
     /// Returns the axes that a template needs, directly or through values inside it.
     pub fn needs(&self, template: &Template) -> Vec<(usize, Span)> {
         let mut needed = Vec::new();
-        self.gather(template, None, 0, &mut needed);
+        self.collect_axes(template, None, 0, &mut needed);
         let mut seen = BTreeSet::new();
         needed.retain(|(axis, _)| seen.insert(*axis));
         needed
     }
 
-    /// Gathers needed axes; those of an inner value are placed where the stage mentions it.
-    fn gather(
+    /// Collects needed axes; those of an inner value are placed where the stage mentions it.
+    fn collect_axes(
         &self,
         template: &Template,
         mentioned: Option<Span>,
@@ -138,13 +138,13 @@ impl<'a> Templates<'a> {
             match *piece {
                 Piece::Shared { index, at } => {
                     let place = Some(mentioned.unwrap_or(at));
-                    self.gather(&self.shared[index], place, depth + 1, needed);
+                    self.collect_axes(&self.shared[index], place, depth + 1, needed);
                 }
                 Piece::Value { axis, field, at } => {
                     let place = Some(mentioned.unwrap_or(at));
                     for value in self.axes[axis].iter().filter_map(|value| self.part(value, field))
                     {
-                        self.gather(value, place, depth + 1, needed);
+                        self.collect_axes(value, place, depth + 1, needed);
                     }
                 }
                 Piece::Copy(_) | Piece::Label { .. } | Piece::OpenLabel { .. } => {}
@@ -184,12 +184,12 @@ impl<'a> Templates<'a> {
                     out.text.push_str(self.source.slice(span));
                 }
                 Piece::Value { at, .. } | Piece::Shared { at, .. } if depth >= DEEPEST => {
-                    return Err(Diagnostic::new(at, "values contain each other")
-                        .help("a value may use others, but never itself"));
+                    return Err(Diagnostic::new(at, "these values refer to each other")
+                        .help("a value can't refer to itself, directly or through others"));
                 }
                 Piece::Value { at, .. } | Piece::Shared { at, .. } if start > LARGEST => {
                     return Err(Diagnostic::new(at, "this stage becomes too large")
-                        .help("use fewer values inside values"));
+                        .help("nest fewer values inside others"));
                 }
                 Piece::Value { axis, field, .. } => {
                     // An unbound axis was reported when the stage's name was checked, a field that
@@ -231,8 +231,9 @@ impl Template {
                 copied = whole.end;
                 let name = absolute(call.name.span);
                 let field = call.field.map(|field| absolute(field.span));
-                let hole = template.hole(source, spec, call.word, (name, field), absolute(whole));
-                if let Err(mistake) = hole {
+                let names = (name, field);
+                let added = template.placeholder(source, spec, call.word, names, absolute(whole));
+                if let Err(mistake) = added {
                     mistakes.push(Diagnostic { at: field.unwrap_or(name), ..mistake });
                 }
                 at += call.tokens;
@@ -265,7 +266,7 @@ impl Template {
         }
     }
 
-    fn hole(
+    fn placeholder(
         &mut self,
         source: &Source,
         spec: &Spec,

@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
                 self.mistakes.push(if stages[first].at == stage.at {
                     diagnostic
                         .label("two combinations of labels give this name")
-                        .help("separate the axes by a sign that no label contains")
+                        .help("separate the axes with a character that no label contains")
                 } else {
                     diagnostic
                         .label("this one")
@@ -125,7 +125,7 @@ impl<'a> Resolver<'a> {
                 mistakes.push(
                     Diagnostic::new(at, format!("there is no file or folder `{file}`"))
                         .label(format!("file of stage `{}`", stage.name))
-                        .help("paths start from the pipeline file's folder, or from `--data`"),
+                        .help("paths are relative to the pipeline file's folder, or to `--data`"),
                 );
             }
         }
@@ -179,12 +179,12 @@ impl<'a> Resolver<'a> {
     fn family(&self, pattern: &str) -> Vec<String> {
         let mut names = vec![pattern.to_owned()];
         for axis in &self.spec.axes {
-            let hole = format!("{{{}}}", axis.name);
-            if pattern.contains(&hole) {
+            let placeholder = format!("{{{}}}", axis.name);
+            if pattern.contains(&placeholder) {
                 names = names
                     .iter()
                     .flat_map(|name| {
-                        axis.values.iter().map(|(label, _)| name.replace(&hole, label))
+                        axis.values.iter().map(|(label, _)| name.replace(&placeholder, label))
                     })
                     .collect();
             }
@@ -249,14 +249,14 @@ impl<'a> Resolver<'a> {
             if known && !input.accepts.contains(&&**made) {
                 let wanted = input.accepts.join("` or `");
                 let message = format!(
-                    "`{}` makes `{made}`, but input `{}` takes `{wanted}`",
+                    "`{}` produces `{made}`, but input `{}` needs `{wanted}`",
                     producer.name, input.role
                 );
                 self.mistakes.push(
                     Diagnostic::new(reference_place(stage, input), message)
-                        .label(format!("takes `{wanted}`"))
-                        .context(producer.at, format!("makes `{made}`"))
-                        .help(format!("name a stage that makes `{wanted}`")),
+                        .label(format!("needs `{wanted}`"))
+                        .context(producer.at, format!("produces `{made}`"))
+                        .help(format!("use a stage that produces `{wanted}`")),
                 );
                 return;
             }
@@ -323,15 +323,15 @@ impl<'a> Resolver<'a> {
             .filter_map(|&from| {
                 let (input, to) = step(from)?;
                 let place = text_place(&stages[from], &input.role, input.reference.text());
-                Some((place, format!("`{}` waits for `{}`", stages[from].name, stages[to].name)))
+                Some((place, format!("`{}` depends on `{}`", stages[from].name, stages[to].name)))
             })
             .collect();
         let Some(((first, label), rest)) = edges.split_first() else {
             return;
         };
-        let mut diagnostic = Diagnostic::new(*first, "these stages wait for each other")
+        let mut diagnostic = Diagnostic::new(*first, "these stages depend on each other")
             .label(label.clone())
-            .help("break the circle: one of these inputs must come from another stage");
+            .help("break the cycle: one of these inputs must come from another stage");
         diagnostic.context = rest.to_vec();
         self.mistakes.push(diagnostic);
     }

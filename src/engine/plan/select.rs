@@ -43,7 +43,7 @@ pub enum SelectError {
     #[error(transparent)]
     NoSuchStage(#[from] NoSuchStage),
     /// A forced stage is not among the chosen ones.
-    #[error("`{0}` is to be forced, but `--only`, `--from` or `--until` leave it out")]
+    #[error("`--force` names `{0}`, but `--only`, `--from` or `--until` exclude it")]
     ForcedOutside(String),
 }
 

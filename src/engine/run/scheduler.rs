@@ -49,6 +49,8 @@ pub struct Scheduler<'a, S> {
     /// Stages whose inputs have settled and that have not been looked up since.
     due: BTreeSet<StageIndex>,
     ready: ReadyStages,
+    /// Whether a stage became ready or room was made since stages were last started.
+    may_start: bool,
     running: BTreeMap<StageIndex, Running>,
     prior_hits: PriorHits,
     /// Counted when the first stage starts: a run that has nothing to do counts nothing.
@@ -89,6 +91,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             unsettled_inputs,
             due,
             ready: ReadyStages::default(),
+            may_start: false,
             running: BTreeMap::new(),
             prior_hits: PriorHits::of(statuses),
             works: OnceCell::new(),
@@ -121,7 +124,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             while let Some(stage) = self.due.pop_first() {
                 self.look_up(stage)?;
             }
-            let submitted = self.start(executor);
+            let submitted = if self.may_start { self.start(executor) } else { 0 };
             if self.running.is_empty() {
                 // What was submitted and does not run could not start.
                 if submitted == 0 {
@@ -190,6 +193,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         if allowed {
             let horizon = planned.stage.as_stage().horizon();
             self.ready.insert(stage, Ready::new(record, horizon, why));
+            self.may_start = true;
         } else {
             self.settle(stage);
         }
@@ -220,7 +224,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.report.skipped += 1;
         } else {
             let message =
-                format!("its input `{input}` is not cached; `--until` also runs what is needed");
+                format!("its input `{input}` is not cached; use `--until` to run inputs too");
             self.fail(stage, None, 0.0, message);
         }
     }
@@ -228,6 +232,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
     /// Starts ready stages, first in plan order first, as far as there is room; returns how many were
     /// submitted.
     fn start(&mut self, executor: &mut dyn Executor) -> usize {
+        self.may_start = false;
         if self.draining {
             return 0;
         }
@@ -240,6 +245,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             self.submit(stage, needs, threads, executor);
             submitted += 1;
         }
+        // What could not be started has left its room to others.
+        self.may_start = submitted > 0;
         submitted
     }
 
@@ -347,6 +354,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let Some(Running { key, trajectory, since, .. }) = self.running.remove(&stage) else {
             return;
         };
+        self.may_start = true;
         let seconds = since.elapsed().as_secs_f64();
         let name = self.plan.stages()[stage].name.clone();
         let _ = std::fs::remove_file(self.cache.job_path(&key, &self.run_id));
@@ -368,9 +376,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             }
             JobOutcome::Failed { message, permanent } => {
                 if !permanent && self.may_retry(stage, &message) {
-                    (self.emit)(Event::Note {
-                        message: format!("`{name}` tries again: {message}"),
-                    });
+                    (self.emit)(Event::Note { message: format!("retrying `{name}`: {message}") });
                     self.due.insert(stage);
                 } else {
                     self.remember(stage, key, Outcome::Failed, seconds, 0);

@@ -25,6 +25,11 @@ impl Ready {
         let (key, trajectory) = (record.key(), record.trajectory(horizon));
         Self { key, record, horizon, trajectory, why }
     }
+
+    /// Returns whether this goes less far than another stage of its trajectory.
+    fn is_shorter(&self, other: &Self) -> bool {
+        self.record.is_shorter(&other.record, self.horizon)
+    }
 }
 
 /// The stages that are ready, in plan order.
@@ -32,23 +37,31 @@ impl Ready {
 pub(super) struct ReadyStages {
     stages: BTreeMap<StageIndex, Ready>,
     keys: BTreeMap<StageKey, BTreeSet<StageIndex>>,
-    trajectories: BTreeMap<TrajectoryKey, BTreeSet<StageIndex>>,
+    /// By trajectory, those that go least far first; among equals in plan order.
+    trajectories: BTreeMap<TrajectoryKey, Vec<StageIndex>>,
 }
 
 impl ReadyStages {
     pub(super) fn insert(&mut self, stage: StageIndex, ready: Ready) {
         self.keys.entry(ready.key).or_default().insert(stage);
         if let Some(trajectory) = ready.trajectory {
-            self.trajectories.entry(trajectory).or_default().insert(stage);
+            let group = self.trajectories.entry(trajectory).or_default();
+            let comes_first = |other: &StageIndex| {
+                let earlier = &self.stages[other];
+                earlier.is_shorter(&ready) || (*other < stage && !ready.is_shorter(earlier))
+            };
+            group.insert(group.partition_point(comes_first), stage);
         }
         self.stages.insert(stage, ready);
     }
 
     pub(super) fn remove(&mut self, stage: StageIndex) -> Option<Ready> {
         let ready = self.stages.remove(&stage)?;
-        let trajectory = ready.trajectory.and_then(|key| self.trajectories.get_mut(&key));
-        for group in self.keys.get_mut(&ready.key).into_iter().chain(trajectory) {
+        if let Some(group) = self.keys.get_mut(&ready.key) {
             group.remove(&stage);
+        }
+        if let Some(group) = ready.trajectory.and_then(|key| self.trajectories.get_mut(&key)) {
+            group.retain(|other| *other != stage);
         }
         Some(ready)
     }
@@ -60,8 +73,9 @@ impl ReadyStages {
         trajectory: Option<TrajectoryKey>,
     ) -> BTreeSet<StageIndex> {
         let same_trajectory = trajectory.and_then(|key| self.trajectories.get(&key));
-        let related = self.keys.get(&key).into_iter().chain(same_trajectory).flatten();
-        let related: BTreeSet<_> = related.copied().collect();
+        let same_key = self.keys.get(&key).into_iter().flatten();
+        let related: BTreeSet<_> =
+            same_key.chain(same_trajectory.into_iter().flatten()).copied().collect();
         for &stage in &related {
             self.remove(stage);
         }
@@ -83,12 +97,6 @@ impl ReadyStages {
 
     /// Returns the stage of a trajectory that goes least far; among equals the first.
     fn shortest(&self, trajectory: &TrajectoryKey) -> Option<StageIndex> {
-        let mut group = self.trajectories.get(trajectory)?.iter();
-        let first = *group.next()?;
-        Some(group.fold(first, |shortest, &stage| {
-            let (candidate, best) = (&self.stages[&stage], &self.stages[&shortest]);
-            let is_shorter = candidate.record.is_shorter(&best.record, candidate.horizon);
-            if is_shorter { stage } else { shortest }
-        }))
+        self.trajectories.get(trajectory)?.first().copied()
     }
 }

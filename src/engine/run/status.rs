@@ -215,5 +215,5 @@ fn look_up<S: StageSet>(
 
 /// Returns the line that tells of a damaged entry.
 pub fn damaged_note(stage: &str, damage: &str) -> String {
-    format!("the cached result of `{stage}` can't be used and is computed again: {damage}")
+    format!("the cached result of `{stage}` can't be used and will be recomputed: {damage}")
 }

@@ -35,7 +35,7 @@ impl<'a, S: StageSet> Causes<'a, S> {
         let why = self.missing(stage, record)?;
         let trajectory = record.trajectory(self.plan.stages()[stage].stage.as_stage().horizon());
         let has_state = trajectory.is_some_and(|trajectory| self.cache.has_state(&trajectory));
-        Ok(if has_state { format!("{why}; can go on from earlier state") } else { why })
+        Ok(if has_state { format!("{why}; resumes from saved state") } else { why })
     }
 
     fn missing(&mut self, stage: StageIndex, record: &KeyRecord) -> Result<String, CacheError> {
@@ -84,7 +84,7 @@ fn brief<S>(plan: &Plan<S>, planned: &PlannedStage<S>, differences: &[Difference
         }
         if differences.iter().any(|difference| difference.component == format!("order of {place}"))
         {
-            parts.push(format!("{role}: another order"));
+            parts.push(format!("{role}: order changed"));
         }
     }
     let more = parts.len().saturating_sub(SHOWN);

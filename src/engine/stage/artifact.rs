@@ -38,7 +38,7 @@ pub enum ArtifactError {
         present: Vec<String>,
     },
     /// A file holds something else than its kind promises.
-    #[error("{name} is not what it should be: {reason}")]
+    #[error("{name} is invalid: {reason}")]
     Malformed {
         /// The file's name inside the artifact.
         name: String,

@@ -94,7 +94,7 @@ pub fn supervise(parent: u32, args: &[String]) -> io::Result<ProgramEnd> {
     let mut peak = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(ending(status, peak));
+            return Ok(program_end(status, peak));
         }
         if asked.swap(false, Ordering::Relaxed) && !parent_is(parent) {
             kill_own_group();
@@ -105,7 +105,7 @@ pub fn supervise(parent: u32, args: &[String]) -> io::Result<ProgramEnd> {
     }
 }
 
-fn ending(status: ExitStatus, peak_memory: Option<u64>) -> ProgramEnd {
+fn program_end(status: ExitStatus, peak_memory: Option<u64>) -> ProgramEnd {
     match (status.code(), status.signal()) {
         (None, Some(number)) => ProgramEnd::Signal { number, peak_memory },
         (code, _) => ProgramEnd::Code(code.unwrap_or(-1)),

@@ -120,7 +120,7 @@ fn a_plan_says_that_there_is_state_to_go_on_from() {
     fixture.edit("Steps(3)", "Steps(5)");
     let (statuses, _) = status::of_plan(&fixture.plan(), &fixture.cache(), "test").unwrap();
     let StageStatus::Stale { why, .. } = &statuses[0] else { panic!("{statuses:?}") };
-    assert_eq!(why, "to.Steps 3 -> 5; can go on from earlier state");
+    assert_eq!(why, "to.Steps 3 -> 5; resumes from saved state");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn one_stage_of_a_trajectory_runs_at_a_time_the_shortest_first() {
         [vec!["short"], vec!["short", "other"], vec!["other", "middle"], vec!["long"]]
     );
     assert_eq!(reasons["short"], "first run");
-    assert!(reasons["long"].ends_with("can go on from earlier state"), "{reasons:?}");
+    assert!(reasons["long"].ends_with("resumes from saved state"), "{reasons:?}");
 }
 
 fn trajectory(job: &Job) -> TrajectoryKey {
@@ -238,7 +238,10 @@ fn a_wait_for_another_length_can_be_ended_or_bounded() {
     assert!(matches!(stopped.thread.join().unwrap(), JobOutcome::Stopped));
     let bounded = perform(&fixture, fixture.job("long"), Some(Duration::from_millis(1)));
     let JobOutcome::Busy(message) = bounded.thread.join().unwrap() else { panic!("it ran") };
-    assert_eq!(message, "waited 0 s for another process that runs this stage to another length");
+    assert_eq!(
+        message,
+        "waited 0 s for another process that is running this stage with another length"
+    );
 }
 
 #[test]
@@ -319,10 +322,10 @@ fn a_kill_at_any_point_leaves_state_whole() {
     }
 }
 
-/// Collects everything but what is reached; returns how many trajectories are left.
-fn collect(fixture: &Fixture, reached: &GcRoots, enough: Option<u64>) -> usize {
+/// Collects everything but what the roots keep; returns how many trajectories are left.
+fn collect(fixture: &Fixture, roots: &GcRoots, enough: Option<u64>) -> usize {
     let cache = fixture.cache();
-    let collection = cache.collectable(reached, enough).unwrap();
+    let collection = cache.collectable(roots, enough).unwrap();
     let wanted: u64 = collection.trajectories.iter().map(|trajectory| trajectory.bytes).sum();
     let freed = cache.collect(&collection, &cache.hold_alone().unwrap()).unwrap();
     assert!(freed >= wanted);
@@ -338,12 +341,12 @@ fn a_trajectory_is_kept_while_a_result_or_a_stage_belongs_to_it() {
         (fixture.job("short"), fixture.job("long"), fixture)
     };
     let (short, _, fixture) = run();
-    let reached = GcRoots { keys: BTreeSet::from([short.key]), ..GcRoots::default() };
-    assert_eq!(collect(&fixture, &reached, None), 1);
+    let roots = GcRoots { keys: BTreeSet::from([short.key]), ..GcRoots::default() };
+    assert_eq!(collect(&fixture, &roots, None), 1);
     assert_eq!(fixture.cache().entries().unwrap().len(), 1);
     let trajectories = BTreeSet::from([trajectory(&short)]);
-    let reached = GcRoots { trajectories, ..GcRoots::default() };
-    assert_eq!(collect(&fixture, &reached, None), 1, "a stage that never ran would go on from it");
+    let roots = GcRoots { trajectories, ..GcRoots::default() };
+    assert_eq!(collect(&fixture, &roots, None), 1, "a stage that never ran would go on from it");
     assert!(fixture.cache().entries().unwrap().is_empty());
     assert_eq!(collect(&fixture, &GcRoots::default(), None), 0);
 

@@ -225,8 +225,8 @@ mod tests {
         let gaussian = |width| Gaussian::of(&points(1, 9, width, width, 0.0)).unwrap();
         assert_eq!(
             gaussian(2).distance(&gaussian(3)).unwrap_err().to_string(),
-            "points with 2 coordinates can't be compared with points with 3: take both through the \
-             same network"
+            "points with 2 coordinates can't be compared with points with 3: use the same network \
+             for both"
         );
     }
 }

@@ -32,7 +32,7 @@ pub struct KidSpec {
     pub subsets: NonZeroUsize,
     /// Points of each side in a subset, real and generated.
     pub subset_size: NonZeroUsize,
-    /// Source of the random choices.
+    /// Random seed for choosing the subsets.
     pub seed: Seed,
 }
 

@@ -26,8 +26,8 @@ pub enum MetricError {
     },
     /// The points have no coordinates, or not the same.
     #[error(
-        "points with {real} coordinates can't be compared with points with {generated}: take both \
-         through the same network"
+        "points with {real} coordinates can't be compared with points with {generated}: use the \
+         same network for both"
     )]
     Widths {
         /// Coordinates of the one side.

@@ -62,7 +62,7 @@ pub enum Between {
     Midpoints {
         /// Number of pairs.
         count: NonZeroUsize,
-        /// Source of the pairs.
+        /// Random seed for choosing the pairs.
         seed: Seed,
     },
     /// At equal steps from one code to the other, for random pairs.
@@ -71,7 +71,7 @@ pub enum Between {
         pairs: NonZeroUsize,
         /// Images on each path, both ends included.
         images: NonZeroUsize,
-        /// Source of the pairs.
+        /// Random seed for choosing the pairs.
         seed: Seed,
     },
     /// At equal steps from one code to the other, for chosen pairs.
@@ -85,7 +85,7 @@ pub enum Between {
     Samples {
         /// Number of samples, at most.
         count: NonZeroUsize,
-        /// Source of the samples.
+        /// Random seed for choosing the samples.
         seed: Seed,
     },
     /// Around one code, one coordinate at a time.

@@ -30,7 +30,7 @@ pub struct Isometry {
     /// Number of random pairs of samples.
     #[serde(default = "default_pairs")]
     pub pairs: NonZeroUsize,
-    /// Source of the pairs.
+    /// Random seed for choosing the pairs.
     pub seed: Seed,
 }
 

@@ -31,7 +31,7 @@ pub struct Smoothness {
     /// Number of equal steps from one sample of a pair to the other.
     #[serde(default = "default_steps")]
     pub steps: NonZeroUsize,
-    /// Source of the pairs.
+    /// Random seed for choosing the pairs.
     pub seed: Seed,
 }
 

@@ -84,9 +84,9 @@ pub fn train(
     let classes = labels.names.clone();
     let samples = images.form();
     let training = open_for_training(device)?;
-    let start =
+    let context =
         BuildContext { form: samples, seed: settings.seed, distance_unit: 1.0, device: &training };
-    let network = build(spec, classes.len(), &start)?;
+    let network = build(spec, classes.len(), &context)?;
     let Some(network) = train_classifier(network, images, &labels, settings, &training, observer)?
     else {
         return Ok(None);
@@ -109,9 +109,9 @@ pub fn train(
 fn build(
     spec: &ImageClassifierSpec,
     classes: usize,
-    start: &BuildContext<'_>,
+    context: &BuildContext<'_>,
 ) -> Result<Network, ModelError> {
-    Network::new(Some((&spec.network, spec.features.get())), classes, start)
+    Network::new(Some((&spec.network, spec.features.get())), classes, context)
 }
 
 impl ImageClassifier {
@@ -174,9 +174,9 @@ impl ImageClassifier {
         }
         // The initial weights are all replaced, so their seed is moot.
         let device = open(device)?;
-        let start =
+        let context =
             BuildContext { form: *samples, seed: Seed(0), distance_unit: 1.0, device: &device };
-        let network = build(classifier, classes.len(), &start)?;
+        let network = build(classifier, classes.len(), &context)?;
         Ok(self.weights.load_into(network).map_err(ModelError::from)?)
     }
 }

@@ -142,8 +142,8 @@ mod tests {
             |spec: &ClassSpec, train, test| spec.labels(&train, &test).unwrap_err().to_string();
         assert_eq!(
             told(&ClassSpec::Given, classes(&["a", "b"]), classes(&["a"])),
-            "the classes are a, b in training but a in the test: take both from the same set with \
-             the same `select`"
+            "the training classes are a, b, but the test classes are a: take both from the same \
+             data set with the same `select`"
         );
         assert!(
             told(&ClassSpec::Given, classes(&["a"]), factor(&[0.0]))

@@ -47,8 +47,8 @@ pub enum ClassificationError {
     },
     /// Training and test samples have different classes.
     #[error(
-        "the classes are {train} in training but {test} in the test: take both from the same set with \
-         the same `select`"
+        "the training classes are {train}, but the test classes are {test}: take both from the \
+         same data set with the same `select`"
     )]
     OtherClasses {
         /// Names of the classes learned.

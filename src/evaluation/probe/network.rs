@@ -24,13 +24,13 @@ impl Network {
     pub fn new(
         body: Option<(&NetworkSpec, usize)>,
         classes: usize,
-        start: &BuildContext<'_>,
+        context: &BuildContext<'_>,
     ) -> Result<Self, ModelError> {
-        let width = body.map_or(start.form.values(), |(_, features)| features);
+        let width = body.map_or(context.form.values(), |(_, features)| features);
         let body =
-            body.map(|(network, features)| Encoder::new(network, features, start, "init/body"));
+            body.map(|(network, features)| Encoder::new(network, features, context, "init/body"));
         let mut initial =
-            Initializer { rng: start.seed.stream("init/classes"), device: start.device };
+            Initializer { rng: context.seed.stream("init/classes"), device: context.device };
         let to_classes = Dense::new(width, classes, &mut initial);
         Ok(Self { body: body.transpose()?, to_classes })
     }

@@ -88,14 +88,14 @@ fn weights(arrays: &BTreeMap<String, Array>) -> Weights {
 
 impl NetworkCase {
     fn network(&self, device: &Device) -> Network {
-        let start = BuildContext { form: self.form, seed: Seed(0), distance_unit: 1.0, device };
+        let context = BuildContext { form: self.form, seed: Seed(0), distance_unit: 1.0, device };
         let width = |text: &str| ron::from_str::<NonZeroUsize>(text).unwrap();
         let network = match self.name.as_str() {
-            "linear" => fully_connected(&[], 3, &start).unwrap(),
-            "mlp" => fully_connected(&[width("4"), width("3")], 3, &start).unwrap(),
+            "linear" => fully_connected(&[], 3, &context).unwrap(),
+            "mlp" => fully_connected(&[width("4"), width("3")], 3, &context).unwrap(),
             _ => {
                 let body: NetworkSpec = ron::from_str("Conv(channels: [2])").unwrap();
-                Network::new(Some((&body, 4)), 3, &start).unwrap()
+                Network::new(Some((&body, 4)), 3, &context).unwrap()
             }
         };
         weights(&self.weights).load_into(network).unwrap()
@@ -200,7 +200,7 @@ fn data(class: fn(f32, f32) -> bool) -> ProbeData {
 fn rates(settings: &str, data: &ProbeData) -> ErrorRates {
     let options = crate::models::reference::options();
     let spec: ProbeSpec = options.from_str(settings).unwrap();
-    let found = spec.try_on(data, Seed(0), test_device(), &mut |_, _| Flow::Continue);
+    let found = spec.evaluate(data, Seed(0), test_device(), &mut |_, _| Flow::Continue);
     found.unwrap().unwrap()
 }
 
@@ -250,7 +250,7 @@ fn the_number_of_threads_and_a_second_run_change_nothing() {
                 losses.push(loss.to_bits());
                 Flow::Continue
             };
-            let rates = spec.try_on(&crossed, Seed(0), test_device(), &mut note).unwrap();
+            let rates = spec.evaluate(&crossed, Seed(0), test_device(), &mut note).unwrap();
             (rates, losses)
         })
     };

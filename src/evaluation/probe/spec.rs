@@ -159,9 +159,9 @@ impl ProbeSpec {
         }
     }
 
-    /// Learns from the training codes and tries on the others; `None` if the observer, who is told
+    /// Trains on the training codes and evaluates on the others; `None` if the observer, who is told
     /// each epoch and its loss, asked to stop.
-    pub fn try_on(
+    pub fn evaluate(
         &self,
         data: &ProbeData,
         seed: Seed,
@@ -188,8 +188,8 @@ impl ProbeSpec {
         };
         let (inference, training) = (open(device)?, open_for_training(device)?);
         let form = SampleForm::Vector { width: data.train.width() };
-        let start = BuildContext { form, seed, distance_unit: 1.0, device: &training };
-        let network = fully_connected(widths, data.train_labels.names.len(), &start)?;
+        let context = BuildContext { form, seed, distance_unit: 1.0, device: &training };
+        let network = fully_connected(widths, data.train_labels.names.len(), &context)?;
         let [train, test] = [samples(&data.train)?, samples(&data.test)?];
         let trained =
             train_classifier(network, &train, &data.train_labels, &settings, &training, observer)?;
@@ -210,13 +210,13 @@ impl ProbeSpec {
 pub(super) fn fully_connected(
     widths: &[NonZeroUsize],
     classes: usize,
-    start: &BuildContext<'_>,
+    context: &BuildContext<'_>,
 ) -> Result<Network, ClassificationError> {
     let body = widths
         .split_last()
         .map(|(last, before)| (NetworkSpec::Mlp { widths: before.to_vec() }, last.get()));
     let body = body.as_ref().map(|(network, features)| (network, *features));
-    Ok(Network::new(body, classes, start)?)
+    Ok(Network::new(body, classes, context)?)
 }
 
 fn samples(points: &Points) -> Result<SampleSet, ClassificationError> {

@@ -35,8 +35,8 @@ pub struct ClassifierTraining {
     pub seed: Seed,
 }
 
-/// Teaches a network the classes of samples; `None` if the observer, who is told the epoch and its
-/// mean loss, asked to stop.
+/// Trains a network to classify samples; `None` if the observer, who is told the epoch and its mean
+/// loss, asked to stop.
 pub fn train_classifier<M: Scores>(
     mut network: M,
     samples: &SampleSet,

@@ -70,7 +70,7 @@ pub(crate) fn common_size(
     };
     match shapes.chain(others.map(Images::shape)).find(|other| *other != shape) {
         Some(other) => Err(FigureError::Inputs(format!(
-            "images of {other} can't stand beside images of {shape}"
+            "images of {other} can't be shown next to images of {shape}"
         ))),
         None => Ok(shape.into()),
     }

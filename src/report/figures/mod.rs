@@ -70,10 +70,10 @@ pub enum FigureError {
         second: usize,
     },
     /// There is no training to show.
-    #[error("there are no trainings to show")]
+    #[error("there are no training runs to show")]
     NoTrainings,
     /// No training has this column.
-    #[error("no training has recorded `{column}`, expected one of {}", quoted(known))]
+    #[error("no training run recorded `{column}`, expected one of {}", quoted(known))]
     UnknownColumn {
         /// The name asked for.
         column: String,
@@ -81,7 +81,7 @@ pub enum FigureError {
         known: Vec<String>,
     },
     /// A column has nothing that can be drawn.
-    #[error("no training has {}", match scale {
+    #[error("no training run has {}", match scale {
         Scale::Linear => format!("measured `{column}` in any epoch"),
         Scale::Log => format!("a number above 0 in `{column}`, which a logarithmic scale needs"),
     })]
@@ -92,7 +92,7 @@ pub enum FigureError {
         scale: Scale,
     },
     /// Two trainings have the same labels.
-    #[error("trainings {first} and {second} both stand for {labels}")]
+    #[error("training runs {first} and {second} both stand for {labels}")]
     SameTraining {
         /// Index of the earlier one.
         first: usize,

@@ -8,7 +8,7 @@ mod families;
 mod graph;
 mod layout;
 mod tables;
-mod units;
+pub(crate) mod units;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 /// Returns a duration: `0.04 s`, `21 s`, `3 min 20 s`, `2 h 5 min`.
-pub(super) fn duration(seconds: f64) -> String {
-    if seconds < 10.0 {
-        return format!("{seconds:.2} s");
-    }
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { whole_duration(seconds) }
+}
+
+/// Returns a duration without fractions.
+pub(crate) fn whole_duration(seconds: f64) -> String {
     let whole = Duration::from_secs_f64(seconds.min(1e9)).as_secs();
     match (whole / 3600, whole % 3600 / 60, whole % 60) {
         (0, 0, seconds) => format!("{seconds} s"),

@@ -44,7 +44,7 @@ pub enum RecordError {
         value: f64,
     },
     /// The text is not a JSON object of numbers, lists of numbers and texts.
-    #[error("the values are not a JSON object of numbers, lists of numbers and texts")]
+    #[error("the values are not a JSON object of numbers, lists of numbers and strings")]
     Json(#[from] serde_json::Error),
 }
 
@@ -65,7 +65,7 @@ impl RecordValue {
         match self {
             Self::Number(_) => "a number",
             Self::List(_) => "a list",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
         }
     }
 
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for PlainValueVisitor {
     type Value = RecordValue;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a number, a list of numbers or a text")
+        formatter.write_str("a number, a list of numbers or a string")
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<RecordValue, E> {

@@ -63,7 +63,7 @@ pub struct TableSpec<R> {
     /// Columns of given text, after the row labels.
     #[serde(default)]
     pub given: Vec<Given>,
-    /// Axes along which cells compete for best; if left out, the column axes, or else the rows.
+    /// Axes along which cells are compared; if left out, the column axes, or else the rows.
     #[serde(default)]
     pub compare: Vec<String>,
     /// Display names of axes and of their labels.
@@ -172,12 +172,12 @@ pub struct ValueSpec {
     /// How far from a published mean still counts as reproduced; a tenth of it if left out.
     #[serde(default)]
     pub margin: Option<Margin>,
-    /// Whether every run gives a whole number; then published spreads that no such numbers have
-    /// are recognized.
+    /// Whether every run gives a whole number; if so, published spreads that whole numbers can't
+    /// have are detected.
     #[serde(default)]
     pub counts: bool,
-    /// Labels of the records to use, such as `{"latent": "8"}`; these axes then need no other role,
-    /// and a field may be shown several times.
+    /// Labels of the records to use, such as `{"latent": "8"}`; these axes are then needed nowhere
+    /// else, and a field may be shown several times.
     #[serde(default)]
     pub at: Labels,
 }

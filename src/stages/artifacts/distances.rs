@@ -125,16 +125,15 @@ mod tests {
         };
         assert_eq!(
             damaged(NEAREST, &[1, 0, 2]),
-            "nearest.npy is not what it should be: point 2 is linked with anchor 2, \
-             but there are 2 anchors"
+            "nearest.npy is invalid: point 2 is linked with anchor 2, but there are 2 anchors"
         );
         assert_eq!(
             damaged(LEGS, &[1, 0]),
-            "legs.npy is not what it should be: 3 points need 3 distances to their anchors, found 2"
+            "legs.npy is invalid: 3 points need 3 distances to their anchors, found 2"
         );
         assert_eq!(
             damaged(TABLE, &[0, 0, 0, 0]),
-            "distances.npy is not what it should be: expected 2 dimensions, found 1"
+            "distances.npy is invalid: expected 2 dimensions, found 1"
         );
     }
 

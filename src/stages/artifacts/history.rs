@@ -43,8 +43,7 @@ mod tests {
         let error = TrainingHistory::read(&reader).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "history.csv is not what it should be: \
-             column `total` has `low` on line 2, expected a number"
+            "history.csv is invalid: column `total` has `low` on line 2, expected a number"
         );
     }
 }

@@ -205,7 +205,7 @@ impl Figure {
             context.log(&format!("{} records", inputs.records.len()));
         }
         if !self.models.is_empty() {
-            context.log(&format!("{} trainings", inputs.trainings.len()));
+            context.log(&format!("{} training runs", inputs.trainings.len()));
         }
         Ok(inputs)
     }

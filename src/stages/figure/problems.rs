@@ -42,7 +42,7 @@ fn superfluous(figure: &Figure, given: &[&'static str]) -> Vec<Problem> {
     let refused = given.iter().filter(|field| !shown.contains(field));
     let problem = |&field: &&'static str| Problem {
         field,
-        message: format!("{shows}, no {field}"),
+        message: format!("{shows}, not {field}"),
         help: Some("delete this line".to_owned()),
     };
     refused.map(problem).collect()
@@ -166,7 +166,7 @@ mod tests {
         );
         assert_eq!(
             problems(r#"paths: [Each("x")], models: [Each("y")]"#, "", &producers),
-            ["models: an interpolation shows paths and the images at their ends, no models \
+            ["models: an interpolation shows paths and the images at their ends, not models \
               (delete this line)"]
         );
     }
@@ -176,7 +176,7 @@ mod tests {
         let axes = r#"series: "model", over: ["seed"]"#;
         assert_eq!(
             curve_problems(r#"models: [Each("x")], images: Some("y")"#, axes, &[]),
-            ["images: learning curves show models, no images (delete this line)"]
+            ["images: learning curves show models, not images (delete this line)"]
         );
         assert_eq!(
             curve_problems("models: []", axes, &[]),
@@ -189,7 +189,7 @@ mod tests {
         let figure: Figure = ron::from_str(&spectrum).unwrap();
         assert_eq!(
             problems_of(&figure, &[grid(None)]),
-            ["models: a spectrum shows records, no models (delete this line)"]
+            ["models: a spectrum shows records, not models (delete this line)"]
         );
     }
 
@@ -215,7 +215,7 @@ mod tests {
         );
         assert_eq!(
             curves(r#"series: "model", over: ["seed"], thresholds: []"#),
-            ["thresholds: there is no share that counts as enough \
+            ["thresholds: there is no variance threshold \
               (name at least one: `thresholds: [0.99]`)"]
         );
         let bars = |settings: &str| {
@@ -246,7 +246,7 @@ mod tests {
         assert!(course(r#"column: "gamma", panels: "model", over: ["seed"]"#).is_empty());
         assert_eq!(
             course(r#"column: "gamma_1", panels: "model", over: ["seed"]"#),
-            ["column: `gamma_1` is one coordinate alone \
+            ["column: `gamma_1` is a single coordinate \
               (write `column: \"gamma\"` for all of them)"]
         );
         assert_eq!(
@@ -268,7 +268,7 @@ mod tests {
         assert!(scatter(codes, "", &[grid(None)]).is_empty());
         assert_eq!(
             scatter(codes, r#"color: "size""#, &[grid(None)]),
-            ["picture: points are colored by what is known of samples, and none are given \
+            ["picture: `color` needs the samples behind the codes, but none are given \
               (add `samples: \"the stage that was encoded\"`, or delete `color`)"]
         );
         assert_eq!(
@@ -284,19 +284,19 @@ mod tests {
         );
         assert_eq!(
             mistakes(codes, &format!("DistanceScatter({words})"), &[grid(None)]),
-            ["picture: a scatter of distances needs those along the data, and none are given \
+            ["picture: a scatter plot of distances needs geodesic ones, but none are given \
               (add `distances: \"a Geodesic stage on the samples of the codes\"`)"]
         );
         let paths = r#"paths: [Each("x")]"#;
         assert!(mistakes(paths, &format!("Traversals({words})"), &[grid(None)]).is_empty());
         assert_eq!(
             mistakes(paths, &format!("Reconstructions({words})"), &[grid(None)]),
-            ["picture: reconstructions stand below real images, and none are given \
+            ["picture: reconstructions are shown below real images, but none are given \
               (add `images: \"a stage that makes images\"`)"]
         );
         assert_eq!(
             mistakes(&format!("{paths}, {codes}"), &format!("Traversals({words})"), &[]),
-            ["codes: traversals show paths, no codes (delete this line)"]
+            ["codes: traversals show paths, not codes (delete this line)"]
         );
     }
 }

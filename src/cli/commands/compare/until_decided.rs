@@ -51,7 +51,7 @@ pub(crate) fn compare(
     if found.missing > 0 {
         let file = workspace.source.path().display();
         let error =
-            CommandError::usage("`--until-decided` extends tables, and some are not cached");
+            CommandError::usage("`--until-decided` needs all tables, but some are not cached");
         return Err(error.hint(format!("run `pcae-run {file}` first")));
     }
     let own = workspace.source.clone();

@@ -89,7 +89,7 @@ fn open(path: &Path) -> Result<Side, CommandError> {
     if side.tables.is_empty() {
         let folder = path.display();
         let error = CommandError::usage(format!("{folder} has no tables (*.csv)"));
-        return Err(error.hint("name the report folder of a pipeline"));
+        return Err(error.hint("pass a pipeline's report folder"));
     }
     let manifest = path.join("manifest.json");
     if manifest.is_file() {

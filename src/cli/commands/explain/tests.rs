@@ -58,10 +58,10 @@ fn no_page_shows_rust() {
 #[test]
 fn names_are_found_in_any_case_and_in_every_role() {
     with_manual(|manual| {
-        for name in ["Encode", "pcae", "CONV", "TwoNn", "Adam", "CelebA", "Kid", "VarianceSpectrum"]
-        {
+        for name in ["Encode", "pcae", "CONV", "TwoNn", "Adam", "Kid", "VarianceSpectrum"] {
             assert_eq!(manual.find(name).unwrap().len(), 1, "{name}");
         }
+        assert_eq!(manual.find("celeba").unwrap().len(), 3, "a data set, its files, a network");
         let pages: Vec<_> =
             manual.find("Table").unwrap().iter().map(|entry| manual.page(entry)).collect();
         assert!(pages[0].starts_with("Table: a stage kind\n"), "{}", pages[0]);
@@ -98,7 +98,7 @@ struct Settings {
     times: usize,
     /// How.
     #[serde(default)]
-    way: Way,
+    style: Style,
     /// Where.
     pairs: Option<Vec<(f64, Option<bool>)>>,
     /// Who.
@@ -112,7 +112,7 @@ fn three() -> usize {
 
 /// How.
 #[derive(Serialize, Deserialize, JsonSchema)]
-enum Way {
+enum Style {
     /// As it is.
     Plain,
     /// In steps.
@@ -124,7 +124,7 @@ enum Way {
     },
 }
 
-impl Default for Way {
+impl Default for Style {
     fn default() -> Self {
         Self::Detailed { separator: ',' }
     }
@@ -151,21 +151,21 @@ fn types_become_words() {
     Settings:
       count: a whole number above 0
           How many.
-      names: a map from text to a list of texts, optional
+      names: a map from strings to a list of strings, optional
           Who.
       pairs: a list of (a number, true or false or None), optional
           Where.
-      times: a whole number, optional, 3 if left out
-          How often.
-      way: one of the following, optional, Detailed(separator: ',') if left out
+      style: one of the following, optional, Detailed(separator: ',') if left out
           How.
             Plain: As it is.
             Steps(a whole number): In steps.
             Detailed(..): In detail.
+      times: a whole number, optional, 3 if left out
+          How often.
     ");
     assert_eq!(manual.list(), "Settings  Does something.\n");
     insta::assert_snapshot!(manual.page(&manual.find("Steps").unwrap()[0]), @r"
-    Steps: `way` of Settings
+    Steps: `style` of Settings
     In steps.
 
     Written as Steps(a whole number)

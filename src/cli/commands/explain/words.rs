@@ -47,13 +47,13 @@ impl Document {
         match self.form(schema) {
             Form::Titled(title) => title.to_owned(),
             Form::Stage(kinds) => match number {
-                Number::One => format!("a stage that gives {}", given(&kinds, number)),
-                Number::Many => format!("stages that give {}", given(&kinds, number)),
+                Number::One => format!("a stage that produces {}", given(&kinds, number)),
+                Number::Many => format!("stages that produce {}", given(&kinds, number)),
             },
             Form::Family(kinds) => {
                 let given = given(&kinds, Number::Many);
                 let family = pick("a family", "families");
-                format!("{family} of stages that give {given}, written Each(\"..\")")
+                format!("{family} of stages that produce {given}, written Each(\"..\")")
             }
             Form::Truth => "true or false".to_owned(),
             Form::Whole(bounds) => {
@@ -71,14 +71,14 @@ impl Document {
             }
             Form::Number(bounds) => pick("a number", "numbers") + &range(bounds),
             Form::Character => pick("a character", "characters"),
-            Form::Text => pick("text", "texts"),
+            Form::Text => pick("a string", "strings"),
             Form::List(item) => {
                 let items = self.item_words(item, Number::Many);
                 format!("{} of {items}", pick("a list", "lists"))
             }
             Form::Map(content) => {
                 let content = self.item_words(content, Number::One);
-                format!("{} from text to {content}", pick("a map", "maps"))
+                format!("{} from strings to {content}", pick("a map", "maps"))
             }
             Form::Tuple(items) => {
                 let items = items.iter().map(|item| self.item_words(item, Number::One));

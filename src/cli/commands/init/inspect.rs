@@ -25,7 +25,7 @@ const MOST_VALUES: usize = 1 << 24;
 const MOST_IMAGES: usize = 1000;
 
 /// What can be read.
-const SUPPORTED: &str = "supported are .npy and .npz (vectors n x d, images n x h x w [x c]), .csv, \
+const SUPPORTED: &str = "supported: .npy and .npz (vectors n x d, images n x h x w [x c]), .csv, \
                          .tsv and .parquet (one row per sample), a folder or .zip of images (png, \
                          jpg, pgm, ppm), a folder with the four files of MNIST";
 
@@ -58,7 +58,7 @@ pub(super) enum InspectError {
         cause: io::Error,
     },
     /// There are too few samples.
-    #[error("{}: estimating a dimension takes at least {FEWEST}", terminal::count(*.0, "sample"))]
+    #[error("{}: estimating a dimension needs at least {FEWEST}", terminal::count(*.0, "sample"))]
     TooFew(usize),
     /// The samples do not differ.
     #[error("all {0} inspected samples are equal: there is nothing to estimate")]
@@ -196,7 +196,7 @@ pub(super) fn inspect(path: &Path) -> Result<Inspection, InspectError> {
                 "HDF5 is supported only for the published dSprites and Shapes3D: save the array as .npy",
             )),
             "png" | "jpg" | "jpeg" | "pgm" | "ppm" | "pnm" => {
-                Err(unsupported("this is a single image: name the folder that has all of them"))
+                Err(unsupported("this is a single image: pass the folder of all images"))
             }
             "" => Err(unsupported("the file has no extension")),
             other => Err(unsupported(&format!(".{other} files are not supported"))),

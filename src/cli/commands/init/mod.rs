@@ -139,7 +139,7 @@ fn relative_path(out: &Path, data: &Path) -> Result<String, CommandError> {
     let text = place.to_str().filter(|text| !table::has_braces(text)).map(str::to_owned);
     text.ok_or_else(|| {
         let data = data.display();
-        let error = CommandError::usage(format!("a pipeline can't name the path `{data}`"));
-        error.hint("rename it: it must be UTF-8, and braces mean axes in a pipeline")
+        let error = CommandError::usage(format!("a pipeline can't refer to the path `{data}`"));
+        error.hint("rename it: it must be UTF-8 and have no braces, which mark axes in a pipeline")
     })
 }

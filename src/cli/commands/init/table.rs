@@ -59,7 +59,7 @@ pub(super) fn inspect(kind: &str, path: &Path, files: &Files) -> Result<Inspecti
         (texts, "text"),
         (gaps, "missing values"),
         (numbering, "row numbers"),
-        (braces, "braces in their names, which mean axes in a pipeline"),
+        (braces, "braces in their names, which mark axes in a pipeline"),
     ] {
         if !names.is_empty() {
             inspection.notes.push(format!("ignored ({why}): {}", listed(&names)));

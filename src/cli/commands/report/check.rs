@@ -31,7 +31,7 @@ use crate::stages::AnyStage;
 /// Compares a report with the program and the pipeline file.
 pub(crate) fn check(common: &Common, file: Option<&Path>) -> Result<ExitCode, CommandError> {
     let file =
-        file.ok_or_else(|| CommandError::usage("name the pipeline file to check against"))?;
+        file.ok_or_else(|| CommandError::usage("pass the pipeline file to check against"))?;
     let source = Source::read(file)?;
     // The name is the same whatever else was there.
     let named = load_recorded_plan(&source, &BTreeSet::new())?;

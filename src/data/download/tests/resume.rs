@@ -18,7 +18,9 @@ fn a_cut_transfer_goes_on_where_it_was_cut() {
     let mut fixture = Fixture::new();
     fixture.succeed(&pin(&bytes, &[server.url("a")]), &bytes);
     assert_eq!(server.offsets(), [0, 70_000]);
-    assert!(fixture.logged("the connection was cut, 70000 bytes are here; trying again in 10ms"));
+    assert!(
+        fixture.logged("the connection was closed early (70000 bytes so far); retrying in 10ms")
+    );
 }
 
 #[test]
@@ -38,7 +40,7 @@ fn single_bytes_are_no_headway() {
     let served = bytes.clone();
     let server = Server::new(move |request| cut(request, &served, request.from + 1));
     let error = Fixture::new().fail(&pin(&bytes, &[server.url("a")]));
-    assert!(error.contains("the connection was cut"), "{error}");
+    assert!(error.contains("the connection was closed early"), "{error}");
     assert_eq!(server.offsets(), [0, 1, 2]);
 }
 
@@ -151,7 +153,7 @@ fn a_length_that_never_comes_ends_after_the_retries() {
     let server = Server::new(move |request| cut(request, &served, 900));
     let mut fixture = Fixture::new();
     let error = fixture.fail(&pin(&bytes, &[server.url("a")]));
-    assert!(error.contains("the connection was cut"), "{error}");
+    assert!(error.contains("the connection was closed early"), "{error}");
     assert_eq!(server.offsets(), [0, 900, 900]);
     assert_eq!(fixture.leftovers("part").len(), 1, "a later run may go on");
 }

@@ -90,7 +90,7 @@ fn a_server_that_names_a_time_is_left_alone_for_as_long_within_limits() {
     let start = Instant::now();
     within(Duration::from_secs(3), || fixture.succeed(&pin(&bytes, &[server.url("a")]), &bytes));
     assert!(start.elapsed() >= Duration::from_millis(300));
-    assert!(fixture.logged("503 Service Unavailable, 0 bytes are here; trying again in 300ms"));
+    assert!(fixture.logged("503 Service Unavailable (0 bytes so far); retrying in 300ms"));
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn read_forward(
     io::copy(&mut stream.by_ref().take(skipped), &mut io::sink())?;
     stream.read_exact(bytes)?;
     if last && stream.read(&mut [0])? > 0 {
-        return Err(io::Error::other("more follow than the header says"));
+        return Err(io::Error::other("there is more data than the header declares"));
     }
     Ok(())
 }

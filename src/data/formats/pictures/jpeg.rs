@@ -24,7 +24,7 @@ impl Jpeg {
     /// Looks for the end and reads everything before the first scan.
     pub(super) fn open(bytes: &[u8]) -> Result<(Size, Self), PictureError> {
         let Some(guarded) = guard(bytes) else {
-            let reason = "the picture ends early, without the closing marker ff d9";
+            let reason = "the image is truncated: the closing marker ff d9 is missing";
             return Err(PictureError::new(format!("byte {}", bytes.len()), reason));
         };
         let options = DecoderOptions::new_fast()
@@ -93,12 +93,12 @@ fn guard(bytes: &[u8]) -> Option<Vec<u8>> {
 /// Puts the decoder's words into one of ours where it says little.
 fn damage(place: &str, error: &DecodeErrors) -> PictureError {
     let reason = match error {
-        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => "the picture ends early".into(),
+        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => "the image is truncated".into(),
         DecodeErrors::FormatStatic(reason) => (*reason).to_owned(),
         DecodeErrors::Format(reason) => reason.clone(),
         other => format!("{other:?}"),
     };
-    PictureError::new(place, format!("not a sound JPEG: {reason}"))
+    PictureError::new(place, format!("not a valid JPEG: {reason}"))
 }
 
 #[cfg(test)]
@@ -161,12 +161,12 @@ mod tests {
         for jpeg in [COLOR, FULL_COLOR, PROGRESSIVE, GRAY, CAMERA] {
             for length in 3..jpeg.len() {
                 let told = complaint(&jpeg[..length]);
-                assert!(told.contains("ends early") || told.contains("not a sound"), "{told}");
+                assert!(told.contains("is truncated") || told.contains("not a valid"), "{told}");
             }
         }
         assert_eq!(
             complaint(&COLOR[..COLOR.len() - 2]),
-            "x: byte 883: the picture ends early, without the closing marker ff d9"
+            "x: byte 883: the image is truncated: the closing marker ff d9 is missing"
         );
     }
 
@@ -177,7 +177,7 @@ mod tests {
             // The last codes are of less than a byte: missing a few bits, they still make sense.
             for end in scan + 14..jpeg.len() - 4 {
                 let told = complaint(&[&jpeg[..end], &[0xff, 0xd9]].concat());
-                assert!(told.starts_with("x: pixels: not a sound JPEG"), "{end}: {told}");
+                assert!(told.starts_with("x: pixels: not a valid JPEG"), "{end}: {told}");
             }
         }
     }

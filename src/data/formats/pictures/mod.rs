@@ -86,7 +86,7 @@ impl Size {
         }
         if height.max(width) > MOST_SIDE || height.saturating_mul(width) > MOST_PIXELS {
             let reason = format!(
-                "expected at most {MOST_SIDE} pixels a side and {} million in all, \
+                "expected at most {MOST_SIDE} pixels per side and {} million in all, \
                  found {height} x {width}",
                 MOST_PIXELS >> 20
             );
@@ -277,7 +277,7 @@ mod tests {
     fn a_picture_that_asks_for_much_memory_is_refused_by_its_header() {
         assert_eq!(
             complaint(b"P5 16385 1 255 "),
-            "x: header: expected at most 16384 pixels a side and 64 million in all, \
+            "x: header: expected at most 16384 pixels per side and 64 million in all, \
              found 1 x 16385"
         );
         assert!(complaint(b"P5 16384 16384 255 ").contains("found 16384 x 16384"));

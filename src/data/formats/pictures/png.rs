@@ -83,8 +83,8 @@ fn onto_black<const SAMPLES: usize>(samples: &mut Vec<u8>) {
 
 fn damage(place: &str, error: &DecodingError) -> PictureError {
     match error {
-        DecodingError::IoError(_) => PictureError::new(place, "the picture ends early"),
-        other => PictureError::new(place, format!("not a sound PNG: {other}")),
+        DecodingError::IoError(_) => PictureError::new(place, "the image is truncated"),
+        other => PictureError::new(place, format!("not a valid PNG: {other}")),
     }
 }
 
@@ -171,10 +171,10 @@ mod tests {
         let bytes = plain((4, 4), (ColorType::Rgb, BitDepth::Eight), &samples);
         for length in 4..bytes.len() {
             let told = complaint(&bytes[..length]);
-            assert!(told.contains("ends early") || told.contains("not a sound PNG"), "{told}");
+            assert!(told.contains("is truncated") || told.contains("not a valid PNG"), "{told}");
         }
         let half = complaint(&bytes[..bytes.len() - 30]);
-        assert_eq!(half, "x: pixels: the picture ends early");
+        assert_eq!(half, "x: pixels: the image is truncated");
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         let mut changed = bytes;
         changed[data + 10] ^= 1;
         let told = complaint(&changed);
-        assert!(told.starts_with("x: pixels: not a sound PNG"), "{told}");
+        assert!(told.starts_with("x: pixels: not a valid PNG"), "{told}");
     }
 
     #[test]

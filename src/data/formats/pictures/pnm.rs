@@ -24,9 +24,9 @@ impl<'a> Pnm<'a> {
         let height = rest.number("a height")?;
         let size = Size::bounded(height as usize, width as usize)?;
         let place = format!("byte {}", rest.at);
-        let most = rest.number("a largest value")?;
+        let most = rest.number("a maximum value")?;
         if !(1..=0xffff).contains(&most) {
-            let reason = format!("expected a largest value from 1 to 65535, found {most}");
+            let reason = format!("expected a maximum value from 1 to 65535, found {most}");
             return Err(PictureError::new(place, reason));
         }
         let samples = size.pixels() * stored.channels();
@@ -147,9 +147,9 @@ mod tests {
         assert_eq!(complaint(b"P5 2 x"), "x: byte 5: expected a height, found `x`");
         assert_eq!(
             complaint(b"P5 1 1 70000 a"),
-            "x: byte 6: expected a largest value from 1 to 65535, found 70000"
+            "x: byte 6: expected a maximum value from 1 to 65535, found 70000"
         );
         assert_eq!(complaint(b"P2 1 1 9 12"), "x: byte 8: expected at most 9, found 12");
-        assert!(complaint(b"P5 99999999999 1 255 ").contains("at most 16384 pixels a side"));
+        assert!(complaint(b"P5 99999999999 1 255 ").contains("at most 16384 pixels per side"));
     }
 }

@@ -187,7 +187,7 @@ impl PictureSet {
         drop(reader);
         let (first, Size { height, width }) = found.ok_or_else(|| {
             let last = last.unwrap_or_else(|| "there are none".to_owned());
-            DataError::Unfit(format!("no picture can be read; the last one: {last}"))
+            DataError::Unfit(format!("no image can be read: {last}"))
         })?;
         let (height, width) = match options.framing {
             Framing::Native => (height, width),
@@ -234,7 +234,7 @@ impl PictureSet {
     fn another_size(&self, row: usize, found: Size) -> DataError {
         let reason = format!(
             "expected {} x {} pixels (height x width), as in {}, found {} x {}: \
-             make all pictures alike, or set a `size`",
+             make all images the same size, or set `size`",
             self.shape.height,
             self.shape.width,
             self.pictures.shown(self.first),

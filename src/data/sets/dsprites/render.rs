@@ -54,7 +54,7 @@ pub enum Sampling {
     Continuous {
         /// Number of images in each split.
         samples: NonZeroUsize,
-        /// Source of the factors; every split has its own random stream.
+        /// Random seed for the factors; every split has its own random stream.
         seed: Seed,
         /// Factors that do not vary, such as `{"scale": 0.75}`, which lowers the dimension.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

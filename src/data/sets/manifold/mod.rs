@@ -45,7 +45,7 @@ pub struct Manifold {
     pub shape: ManifoldShape,
     /// Number of points.
     pub samples: NonZeroUsize,
-    /// Source of the points, the noise and the embedding.
+    /// Random seed for the points, the noise and the embedding.
     pub seed: Seed,
     /// What is added to every coordinate, after the embedding.
     #[serde(default)]

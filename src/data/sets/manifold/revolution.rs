@@ -186,7 +186,7 @@ impl Profile {
             if let Some(place) = corners.windows(2).position(|ends| ends[0].0 >= ends[1].0) {
                 let (before, after) = (corners[place].0, corners[place + 1].0);
                 return vec![format!(
-                    "the corners of a polyline need growing x, found {before} and then {after}"
+                    "the corners of a polyline need increasing x, found {before} and then {after}"
                 )];
             }
         }
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(told(&[(0.0, 1.0)]), "a polyline needs at least 2 corners, found 1");
         assert_eq!(
             told(&[(0.0, 1.0), (2.0, 1.0), (2.0, 3.0)]),
-            "the corners of a polyline need growing x, found 2 and then 2"
+            "the corners of a polyline need increasing x, found 2 and then 2"
         );
         assert_eq!(
             told(&[(0.0, 1e300), (1.0, 1.0)]),

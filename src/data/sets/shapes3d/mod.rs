@@ -79,7 +79,7 @@ pub enum Shapes3dFactors {
         shape: Shape,
         /// Number of images in each split.
         samples: NonZeroUsize,
-        /// Source of the factors; every split has its own random stream.
+        /// Random seed for the factors; every split has its own random stream.
         seed: Seed,
     },
 }

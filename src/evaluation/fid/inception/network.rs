@@ -93,12 +93,12 @@ fn network() -> Vec<Layer<Plan>> {
         Block("Mixed_5b").with_fives(32),
         Block("Mixed_5c").with_fives(64),
         Block("Mixed_5d").with_fives(64),
-        Block("Mixed_6a").halving_threes(),
+        Block("Mixed_6a").reduction_b(),
         Block("Mixed_6b").with_sevens(128),
         Block("Mixed_6c").with_sevens(160),
         Block("Mixed_6d").with_sevens(160),
         Block("Mixed_6e").with_sevens(192),
-        Block("Mixed_7a").halving_sevens(),
+        Block("Mixed_7a").reduction_d(),
         Block("Mixed_7b").spread(Pool::Mean),
         Block("Mixed_7c").spread(Pool::Max),
     ]
@@ -128,7 +128,7 @@ impl Block {
     }
 
     /// A 3 x 3 convolution that halves the size.
-    fn halving(&self, name: &str, outputs: usize) -> Layer<Plan> {
+    fn downsample(&self, name: &str, outputs: usize) -> Layer<Plan> {
         convolution(format!("{}.{name}", self.0), outputs, [3, 3], Padding::ValidStride2)
     }
 
@@ -147,13 +147,13 @@ impl Block {
     }
 
     /// The block from 35 x 35 to 17 x 17 pixels.
-    fn halving_threes(&self) -> Layer<Plan> {
+    fn reduction_b(&self) -> Layer<Plan> {
         Layer::Fork(vec![
-            vec![self.halving("branch3x3", 384)],
+            vec![self.downsample("branch3x3", 384)],
             vec![
                 self.point("branch3x3dbl_1", 64),
                 self.same("branch3x3dbl_2", 96, [3, 3]),
-                self.halving("branch3x3dbl_3", 96),
+                self.downsample("branch3x3dbl_3", 96),
             ],
             vec![Layer::Pool(Pool::MaxStride2)],
         ])
@@ -180,14 +180,14 @@ impl Block {
     }
 
     /// The block from 17 x 17 to 8 x 8 pixels.
-    fn halving_sevens(&self) -> Layer<Plan> {
+    fn reduction_d(&self) -> Layer<Plan> {
         Layer::Fork(vec![
-            vec![self.point("branch3x3_1", 192), self.halving("branch3x3_2", 320)],
+            vec![self.point("branch3x3_1", 192), self.downsample("branch3x3_2", 320)],
             vec![
                 self.point("branch7x7x3_1", 192),
                 self.same("branch7x7x3_2", 192, [1, 7]),
                 self.same("branch7x7x3_3", 192, [7, 1]),
-                self.halving("branch7x7x3_4", 192),
+                self.downsample("branch7x7x3_4", 192),
             ],
             vec![Layer::Pool(Pool::MaxStride2)],
         ])

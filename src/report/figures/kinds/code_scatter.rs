@@ -95,7 +95,7 @@ impl CodeScatterSpec {
 impl FigureKind for CodeScatterSpec {
     type Finished = CodeScatter;
 
-    const SHOWS: &'static str = "a scatter of codes shows codes and what is known of their samples";
+    const SHOWS: &'static str = "a scatter plot of codes shows codes and their samples";
     const INPUTS: &'static [&'static str] = &["codes", "samples"];
 
     fn checks(&self) -> Option<FigureChecks<'_>> {
@@ -114,11 +114,11 @@ impl FigureKind for CodeScatterSpec {
     fn wrong_inputs(&self, is_given: &dyn Fn(&str) -> bool) -> Option<FigureMistake> {
         let (message, help) = match (self.color.is_some(), is_given("samples")) {
             (true, false) => (
-                "points are colored by what is known of samples, and none are given",
+                "`color` needs the samples behind the codes, but none are given",
                 "add `samples: \"the stage that was encoded\"`, or delete `color`",
             ),
             (false, true) => (
-                "samples are given, but no factor of them to color points by",
+                "samples are given, but no factor to color the points by",
                 "add `color: \"the name of a factor, or class\"`, or delete `samples`",
             ),
             _ => return None,
@@ -139,7 +139,7 @@ impl FigureKind for CodeScatterSpec {
         for (labels, codes) in &inputs.codes {
             let (asked, width) = (right.max(up) + 1, codes.width());
             if asked > width {
-                let found = format!("coordinate {asked} is to be shown, but a code has {width}");
+                let found = format!("coordinate {asked} is requested, but codes have {width}");
                 return Err(FigureError::Inputs(found));
             }
             if named.is_some() && values.len() != codes.rows() {
@@ -392,7 +392,7 @@ mod tests {
         );
         assert_eq!(
             scatter("coordinates: (1, 3)", None).unwrap_err(),
-            "coordinate 3 is to be shown, but a code has 2"
+            "coordinate 3 is requested, but codes have 2"
         );
         let unknown = scatter(r#"color: Some("hue")"#, Some(&samples(3))).unwrap_err();
         assert!(unknown.contains("hue") && unknown.contains("size"), "{unknown}");

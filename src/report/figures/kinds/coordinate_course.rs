@@ -134,7 +134,7 @@ impl CoordinateCourseSpec {
 impl FigureKind for CoordinateCourseSpec {
     type Finished = CoordinateCourse;
 
-    const SHOWS: &'static str = "the course of coordinates shows models";
+    const SHOWS: &'static str = "a plot of coordinates over epochs shows models";
     const INPUTS: &'static [&'static str] = &["models"];
 
     fn checks(&self) -> Option<FigureChecks<'_>> {
@@ -145,7 +145,7 @@ impl FigureKind for CoordinateCourseSpec {
         if let Some((stem, _)) = numbered {
             checks.mistakes.push(FigureMistake {
                 setting: "column",
-                message: format!("`{}` is one coordinate alone", self.column),
+                message: format!("`{}` is a single coordinate", self.column),
                 help: format!("write `column: \"{stem}\"` for all of them"),
             });
         }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_column_that_was_not_recorded_is_told_with_those_that_were() {
         let refused = spec(r#"column: "gama""#).build(&trainings()).unwrap_err().to_string();
-        assert!(refused.starts_with("no training has recorded `gama_1`, expected one of"));
+        assert!(refused.starts_with("no training run recorded `gama_1`, expected one of"));
         assert!(refused.contains("`gamma_1 .. 2`"), "{refused}");
     }
 

@@ -45,7 +45,7 @@ pub struct DistanceScatterSpec {
     /// Pairs in each panel; the same in all.
     #[serde(default = "two_thousand")]
     pub pairs: NonZeroUsize,
-    /// Source of the pairs.
+    /// Random seed for choosing the pairs.
     #[serde(default = "zero")]
     pub seed: Seed,
     /// The unit of latent distances.
@@ -105,7 +105,7 @@ impl DistanceScatterSpec {
 impl FigureKind for DistanceScatterSpec {
     type Finished = DistanceScatter;
 
-    const SHOWS: &'static str = "a scatter of distances shows codes and distances";
+    const SHOWS: &'static str = "a scatter plot of distances shows codes and distances";
     const INPUTS: &'static [&'static str] = &["codes", "distances"];
 
     fn checks(&self) -> Option<FigureChecks<'_>> {
@@ -115,7 +115,7 @@ impl FigureKind for DistanceScatterSpec {
     fn wrong_inputs(&self, is_given: &dyn Fn(&str) -> bool) -> Option<FigureMistake> {
         (!is_given("distances")).then(|| FigureMistake {
             setting: "picture",
-            message: "a scatter of distances needs those along the data, and none are given"
+            message: "a scatter plot of distances needs geodesic ones, but none are given"
                 .to_owned(),
             help: "add `distances: \"a Geodesic stage on the samples of the codes\"`".to_owned(),
         })

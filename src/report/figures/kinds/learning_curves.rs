@@ -517,7 +517,7 @@ mod tests {
         assert_eq!(epochs, [1, 4]);
         let none = [training("pcae", "s0", &[0.0, -1.0])];
         insta::assert_snapshot!(spec("scale: Log").build(&none).unwrap_err(),
-            @"no training has a number above 0 in `total`, which a logarithmic scale needs");
+            @"no training run has a number above 0 in `total`, which a logarithmic scale needs");
         assert!(spec("scale: Linear").build(&none).is_ok());
     }
 
@@ -529,13 +529,13 @@ mod tests {
         let mut trainings = trainings();
         trainings[2].columns.extend(["gamma_1", "gamma_2", "gamma_16"].map(str::to_owned));
         insta::assert_snapshot!(message(r#"columns: ["totl"]"#, &trainings),
-            @"no training has recorded `totl`, expected one of `epoch`, `steps`, `total`, `validation`, `gamma_1 .. 16`");
+            @"no training run recorded `totl`, expected one of `epoch`, `steps`, `total`, `validation`, `gamma_1 .. 16`");
         insta::assert_snapshot!(message(r#"columns: ["gamma_1"]"#, &trainings),
-            @"no training has measured `gamma_1` in any epoch");
-        insta::assert_snapshot!(message("", &[]), @"there are no trainings to show");
+            @"no training run has measured `gamma_1` in any epoch");
+        insta::assert_snapshot!(message("", &[]), @"there are no training runs to show");
         trainings.push(training("pcae", "s0", &[1.0]));
         insta::assert_snapshot!(message("", &trainings),
-            @"trainings 0 and 3 both stand for model=pcae, seed=s0");
+            @"training runs 0 and 3 both stand for model=pcae, seed=s0");
         trainings[3].labels.insert("set".to_owned(), "digits".to_owned());
         insta::assert_snapshot!(message("", &trainings),
             @"the records have the axis `set`, which is in none of `series`, `over`: add it to one of them");

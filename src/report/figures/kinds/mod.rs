@@ -109,7 +109,7 @@ figure_kinds! {
     CoordinateCourse(coordinate_course::CoordinateCourseSpec, "Each coordinate over the epochs."),
     DistanceScatter(distance_scatter::DistanceScatterSpec, "Distances between codes against geodesic ones."),
     Interpolation(interpolation::InterpolationSpec, "What models decode between two samples."),
-    LearningCurves(learning_curves::LearningCurvesSpec, "What trainings recorded in each epoch."),
+    LearningCurves(learning_curves::LearningCurvesSpec, "What training recorded in each epoch."),
     Reconstructions(reconstructions::ReconstructionsSpec, "Images above what models decode."),
     Traversals(traversals::TraversalsSpec, "What models decode while one coordinate varies."),
     VarianceCurves(variance_curves::VarianceCurvesSpec, "Variance by coordinate, as lines."),

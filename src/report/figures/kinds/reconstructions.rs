@@ -24,7 +24,7 @@ pub struct ReconstructionsSpec(pub ImageRowsSpec);
 impl FigureKind for ReconstructionsSpec {
     type Finished = ImageRows;
 
-    const SHOWS: &'static str = "reconstructions show paths and the images they stand for";
+    const SHOWS: &'static str = "reconstructions show paths and the original images";
     const INPUTS: &'static [&'static str] = &["paths", "images"];
 
     fn checks(&self) -> Option<FigureChecks<'_>> {
@@ -34,7 +34,7 @@ impl FigureKind for ReconstructionsSpec {
     fn wrong_inputs(&self, is_given: &dyn Fn(&str) -> bool) -> Option<FigureMistake> {
         (!is_given("images")).then(|| FigureMistake {
             setting: "picture",
-            message: "reconstructions stand below real images, and none are given".to_owned(),
+            message: "reconstructions are shown below real images, but none are given".to_owned(),
             help: ADD_IMAGES.to_owned(),
         })
     }

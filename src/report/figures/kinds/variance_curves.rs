@@ -245,7 +245,7 @@ impl FigureKind for VarianceCurvesSpec {
         if self.thresholds.is_empty() {
             checks.mistakes.push(FigureMistake {
                 setting: "thresholds",
-                message: "there is no share that counts as enough".to_owned(),
+                message: "there is no variance threshold".to_owned(),
                 help: "name at least one: `thresholds: [0.99]`".to_owned(),
             });
         }
@@ -266,11 +266,15 @@ impl FinishedFigure for VarianceCurves {
             panel.curves.iter().filter(|curve| !curve.needed.is_empty()).map(|curve| {
                 let counts = self.thresholds.iter().zip(&curve.needed);
                 let counts =
-                    counts.map(|(t, needed)| format!("{} % in {}", percent(*t), needed.text()));
+                    counts.map(|(t, needed)| format!("{} for {} %", needed.text(), percent(*t)));
                 let counts: Vec<String> = counts.collect();
                 let place = if panel.title.is_empty() { "" } else { ", " };
                 let (all, title) = (curve.coordinates.len(), &curve.title);
-                format!("{}{place}{title}: {} of {all} coordinates", panel.title, counts.join(", "))
+                format!(
+                    "{}{place}{title}: of {all} coordinates, {}",
+                    panel.title,
+                    counts.join(", ")
+                )
             })
         });
         lines.collect()
@@ -464,9 +468,9 @@ mod tests {
         assert_eq!(
             Figure::VarianceCurves(figure).summaries(),
             [
-                "sprites, 3: 50 % in 1, 90 % in 2 of 3 coordinates",
-                "sprites, four: 50 % in 1, 90 % in 2 of 4 coordinates",
-                "shapes, four: 50 % in 2, 90 % in 4 of 4 coordinates",
+                "sprites, 3: of 3 coordinates, 1 for 50 %, 2 for 90 %",
+                "sprites, four: of 4 coordinates, 1 for 50 %, 2 for 90 %",
+                "shapes, four: of 4 coordinates, 2 for 50 %, 4 for 90 %",
             ]
         );
     }

@@ -55,12 +55,12 @@ fn open_zip(bytes: &[u8]) -> Result<Parts<'_>, PytorchError> {
         folders.extend(name.strip_suffix("data.pkl").map(str::to_owned));
     }
     let [folder] = &folders[..] else {
-        let reason = format!("is there {} times, expected once", folders.len());
+        let reason = format!("occurs {} times, expected once", folders.len());
         return Err(PytorchError::Part { part: "data.pkl".to_owned(), reason });
     };
     let order = format!("{folder}byteorder");
     if archive.index_for_name(&order).is_some() && part(&mut archive, &order, 16)? != b"little" {
-        let reason = "says that numbers end with their first byte, expected `little`".to_owned();
+        let reason = "says that numbers are big-endian, expected `little`".to_owned();
         return Err(PytorchError::Part { part: order, reason });
     }
     let description = part(&mut archive, &format!("{folder}data.pkl"), LARGEST_DESCRIPTION)?;

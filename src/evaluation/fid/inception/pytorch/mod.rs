@@ -41,7 +41,7 @@ pub enum PytorchError {
     },
     /// The file would have Python run something.
     #[error(
-        "the file asks for `{name}`, which is not part of an array and is never run: save \
+        "the file refers to `{name}`, which is not part of an array and is never run: save \
          `model.state_dict()` instead of the model"
     )]
     Refused {
@@ -49,7 +49,7 @@ pub enum PytorchError {
         name: String,
     },
     /// The file holds something other than named arrays.
-    #[error("expected a table of named arrays, found {found}: save `model.state_dict()`")]
+    #[error("expected a state dict, found {found}: save `model.state_dict()`")]
     NoTable {
         /// What it holds.
         found: &'static str,
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn what_would_have_to_run_is_refused_by_name() {
         let error = told(MODEL);
-        assert!(error.starts_with("the file asks for `torch.nn.modules."), "{error}");
+        assert!(error.starts_with("the file refers to `torch.nn.modules."), "{error}");
         assert!(error.ends_with("save `model.state_dict()` instead of the model"), "{error}");
         let system = b"\x80\x02cos\nsystem\nq\x00X\x04\x00\x00\x00trueq\x01\x85q\x02Rq\x03.";
         let mut hostile = ROW[..archive::HEADER.len()].to_vec();
@@ -181,7 +181,7 @@ mod tests {
         hostile.extend(system);
         assert_eq!(
             told(&hostile),
-            "the file asks for `os.system`, which is not part of an array and is never run: save \
+            "the file refers to `os.system`, which is not part of an array and is never run: save \
              `model.state_dict()` instead of the model"
         );
     }

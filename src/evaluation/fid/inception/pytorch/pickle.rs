@@ -144,7 +144,7 @@ impl<'a> Machine<'a> {
             b'Q' => self.find_storage()?,
             other => {
                 self.at -= 1;
-                return Err(self.wrong(format!("instruction {other:#04x} is not for arrays")));
+                return Err(self.wrong(format!("unsupported pickle opcode {other:#04x}")));
             }
         }
         Ok(())
@@ -255,14 +255,14 @@ impl<'a> Machine<'a> {
 
     fn remember(&mut self, place: u32) -> Result<(), PytorchError> {
         let value = self.stack.last().cloned();
-        let value = value.ok_or_else(|| self.wrong("there is nothing to remember"))?;
+        let value = value.ok_or_else(|| self.wrong("there is nothing to memoize"))?;
         self.memory.insert(place, value);
         Ok(())
     }
 
     fn recall(&mut self, place: u32) -> Result<(), PytorchError> {
         let value = self.memory.get(&place).cloned();
-        let value = value.ok_or_else(|| self.wrong(format!("nothing is remembered as {place}")))?;
+        let value = value.ok_or_else(|| self.wrong(format!("the memo has no entry {place}")))?;
         self.stack.push(value);
         Ok(())
     }
@@ -294,7 +294,7 @@ impl<'a> Machine<'a> {
 
     fn text(&mut self, length: usize) -> Result<(), PytorchError> {
         let text = std::str::from_utf8(self.slice(length)?).map(Rc::from);
-        let text = text.map_err(|_| self.wrong("a text is not UTF-8"))?;
+        let text = text.map_err(|_| self.wrong("a string is not UTF-8"))?;
         self.stack.push(Value::Text(text));
         Ok(())
     }

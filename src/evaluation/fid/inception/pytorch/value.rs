@@ -108,7 +108,7 @@ impl Value {
         match self {
             Self::Nothing => "nothing",
             Self::Whole(_) => "a number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::Known(_) => "a class",
             Self::Sequence(_) => "a list",
             Self::Table(_) => "a table",

@@ -1,0 +1,96 @@
+//! Why the cache could not do what was asked.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::engine::digest::StageKey;
+
+/// Why the cache could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The file system failed.
+    #[error("{}: {}", path.display(), io_message(cause))]
+    File {
+        /// The file or folder concerned.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// The index failed.
+    #[error("{}", index_message(.0))]
+    Index(#[from] rusqlite::Error),
+    /// The folder can't be made or used.
+    #[error("can't use `{}` as the cache folder: {cause}; choose another with `--cache DIR`", path.display())]
+    Folder {
+        /// The cache folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// The folder was written by a newer program.
+    #[error("`{}` has layout {found}, but this version reads {known}: use a newer pcae-run", path.display())]
+    Newer {
+        /// The cache folder.
+        path: PathBuf,
+        /// Its layout.
+        found: u32,
+        /// The newest layout that this program knows.
+        known: u32,
+    },
+    /// Another process kept a key or a trajectory for too long.
+    #[error("waited {seconds} s for another process that {what}")]
+    Waited {
+        /// What the other process does.
+        what: String,
+        /// How long this process waited.
+        seconds: u64,
+    },
+    /// This process was asked to stop while it waited.
+    #[error("stopped while waiting for another process")]
+    Stopped,
+    /// A declared environment variable that can't be put into a key.
+    #[error("the environment variable `{0}` is not valid text")]
+    Variable(String),
+    /// The manifest of a result that the index knows.
+    #[error("the manifest of result {} can't be read: `pcae-run cache rebuild` drops it", .0.short())]
+    Manifest(StageKey),
+    /// A stage left no files.
+    #[error("the stage ended without writing anything")]
+    NoOutput,
+    /// A run is using the cache while it should be cleaned.
+    #[error("a run is using this cache: try again when it has finished")]
+    InUse,
+}
+
+const NO_SPACE: &str = "No space left on device; free some and run again: finished stages are kept";
+
+fn io_message(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::StorageFull => NO_SPACE.to_owned(),
+        _ => cause.to_string(),
+    }
+}
+
+fn index_message(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => NO_SPACE.to_owned(),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            format!("the cache can't be written: {error}; choose another with `--cache DIR`")
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the cache index is damaged: `pcae-run cache rebuild` rebuilds it".to_owned()
+        }
+        _ => format!("the cache index failed: {error}"),
+    }
+}
+
+impl CacheError {
+    pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self::File { path: path.clone(), cause }
+    }
+}
