@@ -29,9 +29,9 @@ fn sources(folder: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every room of the library, and which others it may name; itself is understood. A file belongs to
-/// the innermost room that it lies in.
-const ARROWS: &[(&str, &[&str])] = &[
+/// Every module of the library, and which others it may name; itself is understood. A file belongs to
+/// the innermost module that it lies in.
+const DEPENDENCIES: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("numerics", &[]),
     ("statistics", &[]),
@@ -76,10 +76,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cli", &["data", "device", "engine", "numerics", "report", "stages", "statistics"]),
 ];
 
-/// Returns the innermost room that holds a file or an item, given its path below `src`.
-fn room(path: &str) -> Option<&'static str> {
-    let holds = |room: &&str| path.strip_prefix(room).is_some_and(|rest| rest.starts_with('/'));
-    ARROWS.iter().map(|(room, _)| *room).filter(holds).max_by_key(|room| room.len())
+/// Returns the innermost module that holds a file or an item, given its path below `src`.
+fn module(path: &str) -> Option<&'static str> {
+    let holds = |module: &&str| path.strip_prefix(module).is_some_and(|rest| rest.starts_with('/'));
+    DEPENDENCIES.iter().map(|(module, _)| *module).filter(holds).max_by_key(|module| module.len())
 }
 
 /// Returns the paths that a text names in this crate, with slashes: `numerics/rng/permutation/`.
@@ -91,29 +91,32 @@ fn named_paths(text: &str) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn arrows_point_one_way() {
+fn dependencies_point_one_way() {
     for (name, text) in sources("src") {
         assert!(!text.contains("use crate::{"), "{name} imports in one lump");
-        let Some(own) = room(&name["src/".len()..]) else {
+        let Some(own) = module(&name["src/".len()..]) else {
             continue;
         };
-        let (_, may_name) = ARROWS.iter().find(|(room, _)| *room == own).unwrap();
-        for other in named_paths(&text).filter_map(|path| room(&path)) {
+        let (_, may_name) = DEPENDENCIES.iter().find(|(module, _)| *module == own).unwrap();
+        for other in named_paths(&text).filter_map(|path| module(&path)) {
             assert!(other == own || may_name.contains(&other), "{name} names `{other}`");
         }
     }
 }
 
 #[test]
-fn every_folder_of_the_library_has_arrows() {
+fn every_folder_of_the_library_declares_its_dependencies() {
     for (name, _) in sources("src") {
         let path = &name["src/".len()..];
-        assert!(!path.contains('/') || room(path).is_some(), "{name} lies in no room of the table");
+        assert!(
+            !path.contains('/') || module(path).is_some(),
+            "{name} lies in no module of the table"
+        );
     }
 }
 
-/// The rooms of the engine; each may name only those above it.
-const ENGINE_ROOMS: [&str; 10] =
+/// The modules of the engine; each may name only those above it.
+const ENGINE_MODULES: [&str; 10] =
     ["system", "digest", "stage", "pipeline", "plan", "key", "cache", "job", "executor", "run"];
 
 /// Returns the words that follow each occurrence of a prefix, such as a module's path.
@@ -123,17 +126,17 @@ fn words_after<'t>(text: &'t str, prefix: &'t str) -> impl Iterator<Item = &'t s
 }
 
 #[test]
-fn arrows_in_the_engine_point_one_way() {
-    for (at, room) in ENGINE_ROOMS.iter().enumerate() {
-        for (name, text) in sources(&format!("src/engine/{room}")) {
+fn dependencies_within_the_engine_point_one_way() {
+    for (at, module) in ENGINE_MODULES.iter().enumerate() {
+        for (name, text) in sources(&format!("src/engine/{module}")) {
             for other in words_after(&text, "crate::engine::") {
-                assert!(ENGINE_ROOMS[..=at].contains(&other), "{name} names `engine::{other}`");
+                assert!(ENGINE_MODULES[..=at].contains(&other), "{name} names `engine::{other}`");
             }
         }
     }
-    let rooms = fs::read_dir(root().join("src/engine")).unwrap().map(|item| item.unwrap());
-    let rooms = rooms.filter(|item| item.path().is_dir() && item.file_name() != "tests");
-    assert_eq!(rooms.count(), ENGINE_ROOMS.len(), "every room has its place");
+    let modules = fs::read_dir(root().join("src/engine")).unwrap().map(|item| item.unwrap());
+    let modules = modules.filter(|item| item.path().is_dir() && item.file_name() != "tests");
+    assert_eq!(modules.count(), ENGINE_MODULES.len(), "every module has its place");
 }
 
 /// Returns the items of every `use` of a text that begins with a path: `b` and `c` of `a::{b, c::D}`.
@@ -149,12 +152,12 @@ fn imported<'t>(text: &'t str, path: &'t str) -> impl Iterator<Item = &'t str> {
     })
 }
 
-/// Files of one room of the engine form no cycle either. What they name of `mod.rs` is followed to
+/// Files of one module of the engine form no cycle either. What they name of `mod.rs` is followed to
 /// the file that it comes from; what `mod.rs` itself defines, they share.
 #[test]
-fn files_of_a_room_form_no_cycle() {
-    for room in ENGINE_ROOMS {
-        let files: BTreeMap<String, String> = sources(&format!("src/engine/{room}"))
+fn files_of_an_engine_module_form_no_cycle() {
+    for module in ENGINE_MODULES {
+        let files: BTreeMap<String, String> = sources(&format!("src/engine/{module}"))
             .into_iter()
             .map(|(path, text)| {
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned();
@@ -180,7 +183,7 @@ fn files_of_a_room_form_no_cycle() {
                 names.keys().all(|file| !siblings.contains(file.as_str()))
             };
             let leaf = names.iter().find(|(_, siblings)| is_leaf(siblings)).map(|(file, _)| *file);
-            let leaf = leaf.unwrap_or_else(|| panic!("{room} has a cycle among {names:?}"));
+            let leaf = leaf.unwrap_or_else(|| panic!("{module} has a cycle among {names:?}"));
             names.remove(leaf);
         }
     }

@@ -42,6 +42,16 @@ fn every_bad_pipeline_is_explained() {
 }
 
 #[test]
+fn an_unknown_kind_is_answered_with_the_kinds_that_there_are() {
+    const SHOWN: usize = 12;
+    let (shown, more) = AnyStage::KINDS.split_at(SHOWN);
+    let help = format!("valid here: `{}`, and {} more\n", shown.join("`, `"), more.len());
+    let text = r#"Pipeline(name: "p", stages: {"other": Nonsense()})"#;
+    let drawn = drawing("p.ron", text);
+    assert!(drawn.contains(&help), "{drawn}");
+}
+
+#[test]
 fn deep_nesting_is_refused_without_a_crash() {
     for (open, close) in [("[", "]"), ("(", ")"), ("Some(", ")"), ("{\"a\":", "}")] {
         let deep = format!("{}{}", open.repeat(100_000), close.repeat(100_000));

@@ -26,6 +26,20 @@ fn a_stage_kind_is_explained_with_its_settings() {
 }
 
 #[test]
+fn a_choice_lists_every_name_with_what_it_means() {
+    let schema = Sandbox::new("").call(&["explain", "--json", "Train"]).ok().stdout;
+    let schema: Value = serde_json::from_str(schema.lines().next().unwrap()).unwrap();
+    let models = schema["$defs"]["ModelSpec"]["oneOf"].as_array().unwrap();
+    assert!(models.len() >= 8, "{models:?}");
+    let page = explained("Train");
+    for model in models {
+        let name = model["properties"].as_object().unwrap().keys().next().unwrap();
+        let line = format!("        {name}(..): {}\n", model["description"].as_str().unwrap());
+        assert!(page.contains(&line), "{line}{page}");
+    }
+}
+
+#[test]
 fn a_name_in_two_roles_is_explained_in_both() {
     assert_page("Table");
 }

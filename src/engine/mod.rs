@@ -1,6 +1,6 @@
 //! Runs a declared graph of stages and keeps every result. Knows no machine learning.
 //!
-//! One room after the other; each knows only those above it in this list:
+//! Its modules in order; each knows only those above it in this list:
 //!
 //! ```text
 //! system    clocks, threads, processes, the host

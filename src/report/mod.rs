@@ -27,6 +27,7 @@ pub use figures::{
 };
 pub use records::aggregate::{AggregateError, Spread};
 pub use records::axis_roles::AxisError;
+pub(crate) use records::axis_roles::quoted;
 pub use records::joined_rows::JoinError;
 pub use records::record::{
     Labels, Record, RecordError, RecordValue, Values, values_from_json, values_to_json,

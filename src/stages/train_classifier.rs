@@ -12,7 +12,9 @@ use crate::data::SampleSet;
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::{Input, Inputs, Kind, Needs, Stage, StageRef};
-use crate::evaluation::probe::{self, ClassSpec, ClassifierTraining, ImageClassifierSpec};
+use crate::evaluation::probe::{
+    self, ClassSpec, ClassifierTraining, ImageClassifierSpec, default_batch_size, default_rate,
+};
 use crate::models::NetworkSpec;
 use crate::numerics::Seed;
 use crate::numerics::units::{NonNegativeF64, PositiveF64};
@@ -66,7 +68,6 @@ pub struct TrainClassifier {
 
 const FEATURES: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 const EPOCHS: NonZeroUsize = NonZeroUsize::new(10).unwrap();
-const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 const fn default_features() -> NonZeroUsize {
     FEATURES
@@ -74,14 +75,6 @@ const fn default_features() -> NonZeroUsize {
 
 const fn default_epochs() -> NonZeroUsize {
     EPOCHS
-}
-
-const fn default_batch_size() -> NonZeroUsize {
-    BATCH_SIZE
-}
-
-fn default_rate() -> PositiveF64 {
-    PositiveF64::new(1e-3).unwrap_or_else(|_| unreachable!("1e-3 lies above 0"))
 }
 
 fn default_weight_decay() -> NonNegativeF64 {

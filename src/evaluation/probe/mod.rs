@@ -21,6 +21,7 @@ pub use self::image_classifier::{
 pub use self::labels::{ClassSpec, Labels};
 pub use self::network::Network;
 pub use self::spec::{ErrorRates, LinearSpec, MlpSpec, NearestSpec, ProbeData, ProbeSpec};
+pub(crate) use self::spec::{default_batch_size, default_rate};
 pub use self::train_classifier::{ClassifierTraining, Scores, predictions, train_classifier};
 use crate::data::{DataError, SampleForm};
 use crate::device::DeviceError;

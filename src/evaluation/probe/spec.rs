@@ -97,11 +97,11 @@ const fn default_epochs() -> NonZeroUsize {
     EPOCHS
 }
 
-const fn default_batch_size() -> NonZeroUsize {
+pub(crate) const fn default_batch_size() -> NonZeroUsize {
     BATCH_SIZE
 }
 
-fn default_rate() -> PositiveF64 {
+pub(crate) fn default_rate() -> PositiveF64 {
     PositiveF64::new(1e-3).unwrap_or_else(|_| unreachable!("1e-3 lies above 0"))
 }
 

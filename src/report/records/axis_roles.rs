@@ -46,7 +46,7 @@ pub enum AxisError {
 }
 
 /// Lists names in backticks, for messages that tell the valid choices.
-pub(in crate::report) fn quoted<S: AsRef<str>>(names: &[S]) -> String {
+pub(crate) fn quoted<S: AsRef<str>>(names: &[S]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }

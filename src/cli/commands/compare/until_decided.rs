@@ -24,7 +24,7 @@ use crate::engine::pipeline::extend::Extendable;
 use crate::engine::plan::StageIndex;
 use crate::engine::plan::select::Selection;
 use crate::engine::run::options::RunReport;
-use crate::report::{Judged, Table, Verdict, judge, judge_again};
+use crate::report::{Judged, Table, Verdict, judge, judge_again, quoted};
 use crate::stages::AnyStage;
 use crate::statistics::spent_alpha;
 
@@ -267,9 +267,4 @@ fn described(axis: &str, labels: &[u64]) -> String {
         [only] => format!("{axis} {only} added, "),
         [first, .., last] => format!("{axis} {first} to {last} added, "),
     }
-}
-
-fn quoted(axes: &[String]) -> String {
-    let axes: Vec<_> = axes.iter().map(|axis| format!("`{axis}`")).collect();
-    if axes.is_empty() { "nothing".to_owned() } else { axes.join(", ") }
 }
