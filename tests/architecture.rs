@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pcae::engine::key::builder;
 use pcae::engine::pipeline::diagnostic::Diagnostic;
 use pcae::engine::pipeline::search_paths::FileProbe;
 use pcae::engine::pipeline::source::Source;
@@ -187,64 +186,6 @@ fn files_of_an_engine_module_form_no_cycle() {
             names.remove(leaf);
         }
     }
-}
-
-/// A stage of each kind, with the key of its settings behind the line that it begins on.
-const EVERY_KIND: &str = r#"Pipeline(name: "p", axes: {"seed": [0]}, stages: {
-    "own": Command(args: ["true"], outputs: ["out"]), // 7d80a20e
-    "images": Dataset( // d2bd52c8
-        source: Dsprites(Render(size: 16, supersampling: 8, factors: Continuous(samples: 3000, seed: 0))),
-        split: Train,
-    ),
-    "files": Download(files: Mnist), // 7cb7e3e5
-    "neighbors": Neighbors(data: "images", count: 20, queries: 100, seed: 0), // 40d49ed8
-    "padded": Preprocess(data: "images", steps: [Pad(20)]), // ba641e15
-    "distances": Geodesic(data: "images", neighbors: 15), // 445cb05f
-    "train": Train( // 908e1625
-        model: Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16.0,
-                    gamma: Dynamic(threshold: 0.98, every: Steps(100))),
-        data: "images", distances: "distances", length: Steps(1000), batch_size: 256,
-        optimizer: Adam(rate: 3e-3), schedule: FlatThenCosine(flat: 0.5), seed: 0,
-    ),
-    "classes": Classify(model: "train", train: "images", test: "images", by: Mlp(), seed: 0), // 87c6051e
-    "classifier": TrainClassifier(data: "images", network: Conv(channels: [32, 64]), seed: 0), // 2c6bc505
-    "midpoints": Interpolate( // 033acf43
-        model: "train", data: "images", between: Midpoints(count: 10000, seed: 0), coordinates: First(8),
-    ),
-    "runtime": Runtime(model: "train", also: ["distances"]), // e2cbf1e1
-    "codes": Encode(model: "train", data: "images"), // c560f60f
-    "dimension-{seed}": Estimate(points: "codes", estimator: Variance(threshold: 0.99)), // db6a038c
-    "features": Features(data: "images", network: Inception(weights: "files", resize: Clean)), // 59d58637
-    "distance": Frechet( // 12f9ba2a
-        real: "features", generated: "codes", kid: Kid(subsets: 100, subset_size: 1000, seed: 0),
-    ),
-    "relevance": Relevance(model: "train", data: "images", threshold: 0.99), // bc97855a
-    "quality": Score(model: "train", data: "images", metric: Reconstruction), // bd5f9570
-    "table": Table( // 37070732
-        records: [Each("dimension-{seed}")], caption: "c", label: "l", rows: ["seed"],
-        values: [Value(field: "dimension", title: "D", best: Closest(4.0), published: {"0": (4.0, 0.0)})],
-    ),
-    "figure": Figure( // 877addfe
-        records: [Each("dimension-{seed}")],
-        picture: VarianceSpectrum(caption: "c", label: "l", series: "seed"),
-    ),
-})"#;
-
-#[test]
-fn settings_of_every_kind_have_pinned_keys() {
-    // A change here makes every user compute again: raise the kind's version on purpose instead.
-    let source = Source::new("every-kind.ron", EVERY_KIND);
-    let plan = Plan::<AnyStage>::load(&source, &FileProbe::Search).unwrap();
-    let lines: Vec<&str> = EVERY_KIND.lines().collect();
-    let mut kinds = BTreeSet::new();
-    for stage in plan.stages() {
-        let record = builder::bare_record(&*stage.stage);
-        let pinned = lines[stage.line - 1].rsplit_once("// ").map(|(_, key)| key);
-        assert_eq!(Some(record.key().short().as_str()), pinned, "{}", stage.name);
-        kinds.insert(record.kind);
-    }
-    let all = AnyStage::KINDS.iter().map(|kind| (*kind).to_owned());
-    assert_eq!(kinds, all.collect(), "every kind needs a stage with a pinned key");
 }
 
 #[test]

@@ -96,7 +96,7 @@ const SLOW: &str = r#"Pipeline(name: "slow", axes: {"n": [1, 2, 3]}, stages: {
     "c": Command(args: ["sh", "-c", "cat inputs/all/*/out > out"], families: {"all": Each("b-{n}")}, outputs: ["out"]),
 })"#;
 
-fn children(parent: u32) -> Vec<i32> {
+pub(crate) fn children(parent: u32) -> Vec<i32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
@@ -158,13 +158,13 @@ fn children_die_with_their_runner() {
     }
 }
 
-/// Waits for the program's own child: the sleeper below the stage, its supervisor and the shell.
+/// Waits for the program's own child: the sleeper below the stage and the shell.
 fn wait_for_descendant(runner: &Child) -> i32 {
     let below = |processes: Vec<i32>| -> Vec<i32> {
         processes.into_iter().flat_map(|process| children(process.unsigned_abs())).collect()
     };
     for _ in 0..200 {
-        if let Some(&found) = below(below(below(children(runner.id())))).last() {
+        if let Some(&found) = below(below(children(runner.id()))).last() {
             return found;
         }
         thread::sleep(Duration::from_millis(20));

@@ -14,6 +14,8 @@ mod comparison;
 mod concurrency;
 /// Kills, aborts, interrupts and full disks.
 mod crash;
+/// Files and manifests of a cache that are not what they were, and whoever is kept from writing.
+mod damage;
 /// Data from outside: files, folders and downloads.
 mod datasets;
 /// Mistakes in pipeline files, drawn.

@@ -282,16 +282,6 @@ pub(crate) enum Command {
     /// Run one job
     #[command(hide = true)]
     Stage(StageArgs),
-    /// Run a program, and end everything it started when it ends
-    #[command(hide = true)]
-    Supervise {
-        /// The process whose end is the program's end
-        #[arg(long)]
-        parent: u32,
-        /// The program
-        #[arg(last = true)]
-        args: Vec<String>,
-    },
 }
 
 /// Inspect or repair the cache

@@ -179,12 +179,14 @@ impl From<CacheError> for CommandError {
     fn from(error: CacheError) -> Self {
         let kind = match error {
             CacheError::Waited { .. } | CacheError::InUse => ErrorKind::Busy,
-            CacheError::NoOutput => ErrorKind::Failed,
+            CacheError::NoOutput | CacheError::Undeclared(_) => ErrorKind::Failed,
             CacheError::Variable(_) | CacheError::Folder { .. } => ErrorKind::Usage,
             CacheError::Stopped => ErrorKind::Interrupted,
             CacheError::File { .. }
             | CacheError::Index(_)
             | CacheError::Newer { .. }
+            | CacheError::NewerIndex(_)
+            | CacheError::DamagedInput(_)
             | CacheError::Manifest(_) => ErrorKind::Cache,
         };
         Self::new(kind, error)

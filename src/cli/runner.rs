@@ -14,15 +14,17 @@ use crate::cli::error::CommandError;
 use crate::cli::output::progress::Display;
 use crate::cli::output::terminal;
 use crate::cli::preflight;
-use crate::cli::workspace::{Workspace, device_jobs};
+use crate::cli::workspace::{Workspace, device_jobs, hold, reached_by};
 use crate::device;
 use crate::engine::executor::Local;
+use crate::engine::plan::StageIndex;
 use crate::engine::plan::select::Selection;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::{self, RunOptions, RunReport};
 use crate::engine::run::scheduler::Scheduler;
+use crate::engine::run::status::StageStatus;
 use crate::engine::system::host;
-use crate::engine::system::process::this_program;
+use crate::engine::system::process::{adopt_orphans, this_program};
 
 /// Runs stages with the options of the command line.
 pub(crate) struct Runner<'a> {
@@ -53,9 +55,16 @@ impl<'a> Runner<'a> {
     ) -> Result<RunReport, CommandError> {
         let began = Instant::now();
         // Nothing that is found now may be deleted until the run is over.
-        let _in_use = workspace.cache.hold()?;
+        let _in_use = hold(&workspace.cache)?;
+        workspace.cache.remove_leftovers()?;
         let statuses =
             preflight::check(self.common, self.args, workspace, selection, &self.options)?;
+        let is_cached = |stage: &StageIndex| matches!(statuses[*stage], StageStatus::Cached(_));
+        let has_work = !selection.allowed.iter().all(is_cached) || !selection.forced.is_empty();
+        if has_work && let Some(cause) = workspace.cache.unwritable() {
+            let error = CommandError::failed(format!("nothing can be added to the cache: {cause}"));
+            return Err(error.hint("choose another with `--cache DIR`"));
+        }
         let path = workspace.source.path();
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         workspace.cache.remember_pipeline(&path)?;
@@ -63,6 +72,7 @@ impl<'a> Runner<'a> {
             let _ = self.interrupts.set(count_interrupts()?);
         }
         let interrupts = || self.interrupts.get().map_or(0, |count| count.load(Ordering::Relaxed));
+        adopt_orphans();
         let program = this_program().map_err(CommandError::failed)?;
         let mut executor = Local::new(program, child_arguments(self.common, self.args));
         let mut display = Display::new(self.common.json, selection.allowed.len());
@@ -70,6 +80,8 @@ impl<'a> Runner<'a> {
         let (plan, cache) = (&workspace.plan, &workspace.cache);
         let scheduler = Scheduler::new(plan, cache, &self.options, selection, statuses, &mut emit);
         let mut report = scheduler.run(&mut executor, &interrupts)?;
+        let reached = report.results.values().map(|result| result.key).collect();
+        cache.remember_reached(&reached_by(self.common, workspace), &reached)?;
         display.finish();
         report.seconds = began.elapsed().as_secs_f64();
         Ok(report)

@@ -1,13 +1,15 @@
 //! A pipeline with its cache, opened together: what most commands work on.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::device::{self, DeviceName};
-use crate::engine::cache::{Cache, Check, StoredResult};
+use crate::engine::cache::{Cache, Check, ReachedBy, StoredResult};
+use crate::engine::digest::ContentDigest;
 use crate::engine::pipeline::extend::Extendable;
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
@@ -133,7 +135,29 @@ pub(crate) fn load_recorded_plan(
 /// Opens the cache folder.
 pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
     let check = if common.verify { Check::Everything } else { Check::Small };
-    Ok(Cache::open(&common.cache, check)?)
+    let cache = Cache::open(&common.cache, check)?;
+    for note in cache.notes() {
+        terminal::note(&format!("note: {note}"));
+    }
+    Ok(cache)
+}
+
+/// Returns what decides which results a run of a pipeline reaches, besides what is in it.
+pub(crate) fn reached_by(common: &Common, workspace: &Workspace) -> ReachedBy {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = |path: &Path| absolute(path).display().to_string();
+    let data = common.data.as_deref().map(path).unwrap_or_default();
+    ReachedBy {
+        pipeline: path(workspace.source.path()),
+        context: format!("{} {data}", workspace.backend),
+        text: ContentDigest::of_bytes(workspace.source.text().as_bytes()).to_string(),
+    }
+}
+
+/// Marks a cache as in use; says so if something else has to end first.
+pub(crate) fn hold(cache: &Cache) -> Result<Option<File>, CommandError> {
+    let mut on_wait = || terminal::note("waiting for `pcae-run gc` to finish with this cache");
+    Ok(cache.hold(&mut on_wait)?)
 }
 
 /// Returns how many stages use a device in parallel unless the user says otherwise.

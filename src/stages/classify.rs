@@ -135,3 +135,10 @@ pub(super) fn observer(
         if context.should_stop() { Flow::Stop } else { Flow::Continue }
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Classify(model: "train", train: "images", test: "images", by: Mlp(), seed: 0)"#,
+    "87c6051e",
+);

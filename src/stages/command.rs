@@ -2,15 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{BufRead, BufReader};
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
-use std::process::Child;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
 
-use rustix::process::Signal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +17,8 @@ use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::{
     Each, Externals, Input, Inputs, Kind, Problem, Producer, Stage, StageRef,
 };
-use crate::engine::system::process::{ProgramEnd, signal_group, supervised};
+use crate::engine::system::file_type;
+use crate::engine::system::process::{ProgramEnd, run_program};
 
 /// The artifact kind of a command that declares no other.
 fn files() -> String {
@@ -172,10 +167,10 @@ impl Stage for Command {
         }
         for name in &self.outputs {
             let made = folder.join(name);
-            if !made.exists() {
+            let Ok(about) = fs::symlink_metadata(&made) else {
                 return Err(missing_output(name, &folder).into());
-            }
-            copy(&made, name, context.writer())?;
+            };
+            copy(&made, about.file_type(), name, context.writer())?;
         }
         check(&self.yields, context.writer(), &self.outputs)
     }
@@ -199,19 +194,21 @@ impl Command {
     }
 
     fn execute(&self, context: &RunContext, folder: &Path) -> Result<ProgramEnd, StageError> {
-        let mut command = supervised(&self.args)?;
-        command
-            .current_dir(folder)
-            .env_clear()
-            .envs(inherited())
-            .env("LC_ALL", "C.UTF-8")
-            .env("TMPDIR", folder.join("tmp"));
-        for (name, value) in context.variables() {
-            if let Some(value) = value {
-                command.env(name, value);
+        let set_up = |command: &mut std::process::Command| {
+            command
+                .current_dir(folder)
+                .env_clear()
+                .envs(inherited())
+                .env("LC_ALL", "C.UTF-8")
+                .env("TMPDIR", folder.join("tmp"));
+            for (name, value) in context.variables() {
+                if let Some(value) = value {
+                    command.env(name, value);
+                }
             }
-        }
-        wait(command.spawn()?, context)
+        };
+        let end = run_program(&self.args, set_up, || context.should_stop())?;
+        if context.should_stop() { Err(StageError::Stopped) } else { Ok(end) }
     }
 }
 
@@ -221,53 +218,33 @@ fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| KEPT.iter().any(|kept| name == kept))
 }
 
-/// Waits for the program; then nothing that it started is left.
-fn wait(mut supervisor: Child, context: &RunContext) -> Result<ProgramEnd, StageError> {
-    const PAUSE: Duration = Duration::from_millis(20);
-    let (sender, line) = channel();
-    if let Some(output) = supervisor.stdout.take() {
-        thread::spawn(move || {
-            let mut text = String::new();
-            let _ = BufReader::new(output).read_line(&mut text);
-            let _ = sender.send(text);
-        });
-    }
-    let mut asked = false;
-    let text = loop {
-        match line.recv_timeout(PAUSE) {
-            Err(RecvTimeoutError::Timeout) => {}
-            said => break said.unwrap_or_default(),
-        }
-        if context.should_stop() && !asked {
-            // A program that ignores this is killed with this process after the grace period.
-            asked = true;
-            signal_group(&supervisor, Signal::TERM);
-        }
-    };
-    signal_group(&supervisor, Signal::KILL);
-    supervisor.wait()?;
-    if context.should_stop() {
-        return Err(StageError::Stopped);
-    }
-    let lost = || ProgramEnd::NotStarted("its supervisor was killed".to_owned());
-    Ok(serde_json::from_str(&text).unwrap_or_else(|_| lost()))
-}
-
 fn write_files(files: &AnyFiles, folder: PathBuf) -> Result<(), StageError> {
     fs::create_dir_all(&folder)?;
     Ok(files.write(&mut ArtifactWriter::new(folder))?)
 }
 
-/// Copies an output, a file or a folder of files, so that no process holds what is published.
-fn copy(from: &Path, name: &str, writer: &mut ArtifactWriter) -> Result<(), StageError> {
-    if !from.is_dir() {
+/// Copies an output, a file or a folder of files, so that no process holds what is published. What
+/// leads elsewhere or never ends is refused: a link, a named pipe, a device.
+fn copy(
+    from: &Path,
+    kind: FileType,
+    name: &str,
+    writer: &mut ArtifactWriter,
+) -> Result<(), StageError> {
+    if kind.is_file() {
         fs::copy(from, writer.path(name)?)?;
         return Ok(());
     }
+    if !kind.is_dir() {
+        return Err(format!("the output `{name}` is {}, not a file", file_type::name(kind)).into());
+    }
     for item in fs::read_dir(from)? {
         let item = item?;
-        let inner = format!("{name}/{}", item.file_name().to_string_lossy());
-        copy(&item.path(), &inner, writer)?;
+        let Ok(inner) = item.file_name().into_string() else {
+            let inner = item.path().display().to_string();
+            return Err(format!("the name of the output `{inner}` is not valid UTF-8").into());
+        };
+        copy(&item.path(), item.file_type()?, &format!("{name}/{inner}"), writer)?;
     }
     Ok(())
 }
@@ -297,3 +274,8 @@ fn missing_output(name: &str, folder: &Path) -> String {
     let present = if present.is_empty() { "nothing".to_owned() } else { present.join(", ") };
     format!("the program did not write `{name}`; it wrote: {present}")
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Command(args: ["true"], outputs: ["out"])"#, "7d80a20e");

@@ -175,3 +175,13 @@ impl Stage for Dataset {
         store_prepared(context, samples, &self.recipe())
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r"Dataset(
+    source: Dsprites(Render(size: 16, supersampling: 8, factors: Continuous(samples: 3000, seed: 0))),
+    split: Train,
+)",
+    "d2bd52c8",
+);

@@ -64,3 +64,7 @@ impl Stage for Encode {
         context.store(&codes)
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (r#"Encode(model: "train", data: "images")"#, "c560f60f");

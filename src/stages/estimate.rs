@@ -163,6 +163,11 @@ fn record(found: Finding, also: &[Fraction]) -> Values {
     names.into_iter().map(str::to_owned).zip(values).chain(further).collect()
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Estimate(points: "codes", estimator: Variance(threshold: 0.99))"#, "db6a038c");
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

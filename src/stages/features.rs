@@ -221,8 +221,8 @@ fn inception_features(
     network: &Inception,
     images: &Images,
 ) -> Result<Points, StageError> {
-    let (mut partial, mut file) =
-        PartialFeatures::open(&context.state_folder().join("features.f32"))?;
+    let path = context.state_folder().join("features.f32");
+    let (mut partial, mut file) = PartialFeatures::open(&path, context.state_owner())?;
     if partial.rows > 0 {
         context.log(&format!("resumes after {} images", partial.rows));
     }
@@ -250,18 +250,26 @@ struct PartialFeatures {
 }
 
 impl PartialFeatures {
-    /// Reads whole chunks, so that what follows is divided as it would have been.
-    fn open(path: &Path) -> io::Result<(Self, File)> {
+    /// Reads whole chunks, so that what follows is divided as it would have been. The file begins with
+    /// a line that says what it belongs to; one of another owner is begun anew.
+    fn open(path: &Path, owner: &str) -> io::Result<(Self, File)> {
         let stored = match fs::read(path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
             stored => stored.unwrap_or_default(),
         };
+        let head = format!("features of {owner}\n");
+        let body = stored.strip_prefix(head.as_bytes());
         let chunk = CHUNK * WIDTH * size_of::<f32>();
-        let whole = stored.len() / chunk * chunk;
-        let (numbers, _) = stored[..whole].as_chunks::<4>();
+        let whole = body.map_or(0, |body| body.len() / chunk * chunk);
+        let (numbers, _) = body.unwrap_or_default()[..whole].as_chunks::<4>();
         let values: Vec<f32> = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
-        file.set_len(whole as u64)?;
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        if body.is_some() {
+            file.set_len((head.len() + whole) as u64)?;
+        } else {
+            file.set_len(0)?;
+            file.write_all(head.as_bytes())?;
+        }
         Ok((Self { rows: values.len() / WIDTH, values }, file))
     }
 
@@ -273,6 +281,13 @@ impl PartialFeatures {
         Ok(())
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Features(data: "images", network: Inception(weights: "files", resize: Clean))"#,
+    "59d58637",
+);
 
 #[cfg(test)]
 mod tests {
@@ -308,15 +323,18 @@ mod tests {
     fn only_whole_chunks_of_a_stopped_run_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("features");
-        let (mut partial, mut file) = PartialFeatures::open(&path).unwrap();
+        let (mut partial, mut file) = PartialFeatures::open(&path, "key").unwrap();
         assert_eq!(partial.rows, 0);
         let chunk: Vec<f32> = (0..CHUNK * WIDTH).map(|value| value as f32).collect();
         partial.add(&chunk, &mut file).unwrap();
         partial.add(&chunk[..3 * WIDTH], &mut file).unwrap();
         assert_eq!(partial.rows, CHUNK + 3);
         drop(file);
-        let (partial, file) = PartialFeatures::open(&path).unwrap();
+        let (partial, file) = PartialFeatures::open(&path, "key").unwrap();
         assert_eq!((partial.rows, partial.values), (CHUNK, chunk));
-        assert_eq!(file.metadata().unwrap().len(), (CHUNK * WIDTH * 4) as u64);
+        let head = "features of key\n".len();
+        assert_eq!(file.metadata().unwrap().len(), (head + CHUNK * WIDTH * 4) as u64);
+        let (partial, _) = PartialFeatures::open(&path, "another key").unwrap();
+        assert_eq!(partial.rows, 0);
     }
 }

@@ -133,6 +133,15 @@ impl Frechet {
     }
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Frechet(
+    real: "features", generated: "codes", kid: Kid(subsets: 100, subset_size: 1000, seed: 0),
+)"#,
+    "12f9ba2a",
+);
+
 #[cfg(test)]
 mod tests {
     use ron::extensions::Extensions;

@@ -122,3 +122,7 @@ impl Stage for Geodesic {
         Ok(context.writer().write(SAMPLES_DIGEST, samples_digest(&samples).as_bytes())?)
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (r#"Geodesic(data: "images", neighbors: 15)"#, "445cb05f");

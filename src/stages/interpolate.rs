@@ -197,6 +197,15 @@ fn traversal_factors(points: &[TraversalPoint]) -> Factors {
     Factors { names: TRAVERSAL_FACTORS.map(str::to_owned).into(), values }
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Interpolate(
+    model: "train", data: "images", between: Midpoints(count: 10000, seed: 0), coordinates: First(8),
+)"#,
+    "033acf43",
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

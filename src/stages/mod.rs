@@ -2,8 +2,8 @@
 //!
 //! One file per kind: the settings as the user writes them, with the documentation that
 //! `pcae-run explain` shows, and a `run` that loads inputs, calls one function of the science side
-//! and stores one artifact. A kind is declared by one line of `stage_kinds!`; tests fail until its
-//! key is pinned and its settings have an example.
+//! and stores one artifact. A kind is declared by one line of `stage_kinds!`; tests fail to compile
+//! until its key is pinned, and fail until its settings have an example.
 
 mod artifacts;
 mod calibration;
@@ -50,6 +50,10 @@ macro_rules! stage_kinds {
         impl AnyStage {
             /// The names of all kinds.
             pub const KINDS: &'static [&'static str] = &[$(stringify!($kind)),+];
+
+            /// A stage of each kind, with the key of its settings.
+            #[cfg(test)]
+            const PINNED: &'static [(&'static str, &'static str)] = &[$($module::PINNED),+];
         }
 
         impl StageSet for AnyStage {
@@ -88,5 +92,23 @@ stage_kinds! {
 fn report_counts<'a>(context: &'a mut RunContext, unit: &'a str) -> impl FnMut(u64, u64) + 'a {
     move |done, total| {
         context.progress(Progress { done, total, unit: unit.to_owned(), ..Progress::default() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::key::builder;
+    use crate::engine::pipeline::values::dialect;
+
+    #[test]
+    fn settings_of_every_kind_have_pinned_keys() {
+        // A change here makes every user compute again: raise the kind's version on purpose instead.
+        for (kind, (text, pinned)) in AnyStage::KINDS.iter().zip(AnyStage::PINNED) {
+            let stage: AnyStage = dialect().from_str(text).unwrap();
+            let record = builder::bare_record(&stage);
+            assert_eq!(record.kind, *kind);
+            assert_eq!(record.key().short(), *pinned, "{kind}");
+        }
     }
 }

@@ -109,6 +109,11 @@ impl Stage for Neighbors {
     }
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Neighbors(data: "images", count: 20, queries: 100, seed: 0)"#, "40d49ed8");
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -128,3 +128,8 @@ impl Stage for Preprocess {
         store_prepared(context, samples, &self.recipe(like.as_ref()))
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Preprocess(data: "images", steps: [Pad(20)])"#, "ba641e15");

@@ -185,6 +185,11 @@ fn first(points: &Points, count: usize) -> Points {
     Points::from_rows(points.width(), points.values()[..values].to_vec())
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Relevance(model: "train", data: "images", threshold: 0.99)"#, "bc97855a");
+
 #[cfg(test)]
 mod tests {
     use super::*;

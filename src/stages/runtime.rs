@@ -142,6 +142,11 @@ fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
     }))
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Runtime(model: "train", also: ["distances"])"#, "e2cbf1e1");
+
 #[cfg(test)]
 mod tests {
     use super::*;

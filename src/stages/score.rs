@@ -242,6 +242,11 @@ fn factor_numbers(factors: Factors, found: &FactorFits) -> Vec<(String, f64)> {
     numbers.into_iter().map(|(name, number)| (format!("{prefix}{name}"), number)).collect()
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"Score(model: "train", data: "images", metric: Reconstruction)"#, "bd5f9570");
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -196,6 +196,16 @@ impl Table {
     }
 }
 
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Table(
+    records: [Each("dimension-{seed}")], caption: "c", label: "l", rows: ["seed"],
+    values: [Value(field: "dimension", title: "D", best: Closest(4.0), published: {"0": (4.0, 0.0)})],
+)"#,
+    "37070732",
+);
+
 #[cfg(test)]
 mod tests {
     use ron::extensions::Extensions;

@@ -171,6 +171,7 @@ impl Stage for Train {
         let keep_every = self.keep_every.map(|length| length.steps(per_epoch));
         let checkpointing = Checkpointing {
             folder: context.state_folder().to_owned(),
+            owner: context.state_owner().to_owned(),
             overhead: CHECKPOINT_OVERHEAD,
             keep_every: keep_every.and_then(NonZeroUsize::new),
         };
@@ -253,6 +254,18 @@ fn epoch_line(now: &training::Progress<'_>) -> String {
 fn compact(value: f64) -> String {
     if value == 0.0 || value.abs() >= 0.01 { format!("{value:.4}") } else { format!("{value:.2e}") }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Train(
+    model: Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16.0,
+                gamma: Dynamic(threshold: 0.98, every: Steps(100))),
+    data: "images", distances: "distances", length: Steps(1000), batch_size: 256,
+    optimizer: Adam(rate: 3e-3), schedule: FlatThenCosine(flat: 0.5), seed: 0,
+)"#,
+    "908e1625",
+);
 
 #[cfg(test)]
 mod tests {

@@ -160,3 +160,8 @@ impl Stage for TrainClassifier {
         context.store(&classifier)
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) =
+    (r#"TrainClassifier(data: "images", network: Conv(channels: [32, 64]), seed: 0)"#, "2c6bc505");

@@ -3,8 +3,8 @@
 //! The folder belongs to one trajectory: one model on one data set with one seed, whatever the
 //! length. Rolling checkpoints are for resuming after a stop or a kill, and only the two newest are
 //! kept; permanent ones mark the ends of finished runs and other epochs that were asked for.
-//! A file is written beside its final name and renamed, and starts with a digest of its content, so
-//! a torn one costs time but never changes a result.
+//! A file is written beside its final name and renamed, and starts with a digest of its content and of
+//! what it belongs to, so a torn one or one of another trajectory costs time but never changes a result.
 //! Layout: one line of magic, one of digest, the length of a JSON head, the head, safetensors.
 
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use super::early_stopping::Best;
 use super::recorder::RunningVariance;
 use crate::models::{WeightArray, Weights, WeightsError};
 
-const MAGIC: &str = "pcae checkpoint 2\n";
+const MAGIC: &str = "pcae checkpoint 3\n";
 const ROLLING: &str = "checkpoint";
 const PERMANENT: &str = "kept";
 /// A torn newest file leaves one to fall back to.
@@ -88,13 +88,14 @@ pub(super) enum Retention {
 /// Writes a checkpoint, and drops running ones that are no longer needed.
 pub(super) fn save(
     folder: &Path,
+    owner: &str,
     state: &Checkpoint,
     retention: Retention,
 ) -> Result<(), CheckpointError> {
     let extension = if retention == Retention::Permanent { PERMANENT } else { ROLLING };
     let path = folder.join(format!("{:012}.{extension}", state.step));
     let temporary = path.with_extension("partial");
-    let bytes = encode(state)?;
+    let bytes = encode(state, owner)?;
     let write = || {
         fs::create_dir_all(folder)?;
         let mut file = File::create(&temporary)?;
@@ -112,9 +113,9 @@ pub(super) fn save(
     write().map_err(|source| CheckpointError::Write { path: path.clone(), source })
 }
 
-/// Reads the newest whole checkpoint that is not beyond a step, if there is one.
-pub(super) fn load(folder: &Path, most: usize) -> Option<Checkpoint> {
-    files(folder, most).iter().find_map(|path| decode(&fs::read(path).ok()?))
+/// Reads the newest whole checkpoint of `owner` that is not beyond a step, if there is one.
+pub(super) fn load(folder: &Path, owner: &str, most: usize) -> Option<Checkpoint> {
+    files(folder, most).iter().find_map(|path| decode(&fs::read(path).ok()?, owner))
 }
 
 /// Returns the checkpoint files up to a step, newest first; their names sort like their steps.
@@ -134,7 +135,7 @@ fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-fn encode(state: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
+fn encode(state: &Checkpoint, owner: &str) -> Result<Vec<u8>, CheckpointError> {
     let head = Head {
         step: state.step,
         optimizer_steps: state.optimizer_steps,
@@ -146,7 +147,7 @@ fn encode(state: &Checkpoint) -> Result<Vec<u8>, CheckpointError> {
     let mut body = (head.len() as u64).to_le_bytes().to_vec();
     body.extend(head);
     body.extend(encode_arrays(state)?);
-    let digest = blake3::hash(&body).to_hex();
+    let digest = digest(&body, owner);
     Ok([MAGIC.as_bytes(), digest.as_bytes(), b"\n", &body].concat())
 }
 
@@ -179,12 +180,18 @@ fn encode_arrays(state: &Checkpoint) -> Result<Vec<u8>, WeightsError> {
     Ok(safetensors::serialize(views, None)?)
 }
 
-/// Returns the state in a file, or `None` if it is torn.
-fn decode(bytes: &[u8]) -> Option<Checkpoint> {
+fn digest(body: &[u8], owner: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(owner.len() as u64).to_le_bytes()).update(owner.as_bytes()).update(body);
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Returns the state in a file, or `None` if it is torn or belongs to another owner.
+fn decode(bytes: &[u8], owner: &str) -> Option<Checkpoint> {
     let rest = bytes.strip_prefix(MAGIC.as_bytes())?;
-    let (digest, rest) = rest.split_at_checked(2 * blake3::OUT_LEN)?;
+    let (found, rest) = rest.split_at_checked(2 * blake3::OUT_LEN)?;
     let body = rest.strip_prefix(b"\n")?;
-    if blake3::hash(body).to_hex().as_bytes() != digest {
+    if digest(body, owner).as_bytes() != found {
         return None;
     }
     let (length, rest) = body.split_first_chunk::<8>()?;
@@ -239,6 +246,8 @@ fn decode(bytes: &[u8]) -> Option<Checkpoint> {
 mod tests {
     use super::*;
 
+    const OWNER: &str = "this training";
+
     fn state(step: usize) -> Checkpoint {
         let array = |values: &[f32]| {
             let array = WeightArray { shape: vec![values.len()], values: values.to_vec() };
@@ -271,38 +280,47 @@ mod tests {
     #[test]
     fn a_checkpoint_is_read_back_to_the_last_bit() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), &state(7), Retention::Rolling).unwrap();
-        assert_eq!(load(folder.path(), 7), Some(state(7)));
+        save(folder.path(), OWNER, &state(7), Retention::Rolling).unwrap();
+        assert_eq!(load(folder.path(), OWNER, 7), Some(state(7)));
         let plain = Checkpoint { best: None, ended: false, ..state(8) };
-        save(folder.path(), &plain, Retention::Rolling).unwrap();
-        assert_eq!(load(folder.path(), 8), Some(plain));
+        save(folder.path(), OWNER, &plain, Retention::Rolling).unwrap();
+        assert_eq!(load(folder.path(), OWNER, 8), Some(plain));
     }
 
     #[test]
     fn a_torn_file_falls_back_to_the_one_before_it_then_to_nothing() {
         let folder = tempfile::tempdir().unwrap();
         for step in [10, 20] {
-            save(folder.path(), &state(step), Retention::Rolling).unwrap();
+            save(folder.path(), OWNER, &state(step), Retention::Rolling).unwrap();
         }
         let paths = files(folder.path(), 20);
         let whole = fs::read(&paths[0]).unwrap();
         for length in [0, 10, MAGIC.len() + 30, whole.len() - 1] {
             fs::write(&paths[0], &whole[..length]).unwrap();
-            assert_eq!(load(folder.path(), 20).unwrap().step, 10, "cut at {length}");
+            assert_eq!(load(folder.path(), OWNER, 20).unwrap().step, 10, "cut at {length}");
         }
         let mut flipped = whole.clone();
         *flipped.last_mut().unwrap() ^= 1;
         fs::write(&paths[0], &flipped).unwrap();
         fs::write(&paths[1], &flipped).unwrap();
-        assert_eq!(load(folder.path(), 20), None);
-        assert_eq!(load(&folder.path().join("missing"), 20), None);
+        assert_eq!(load(folder.path(), OWNER, 20), None);
+        assert_eq!(load(&folder.path().join("missing"), OWNER, 20), None);
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_training_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        save(folder.path(), OWNER, &state(10), Retention::Rolling).unwrap();
+        save(folder.path(), "another training", &state(20), Retention::Permanent).unwrap();
+        assert_eq!(load(folder.path(), OWNER, 20), Some(state(10)));
+        assert_eq!(load(folder.path(), "a third one", 20), None);
     }
 
     #[test]
     fn only_the_two_newest_running_ones_stay_and_nothing_partial() {
         let folder = tempfile::tempdir().unwrap();
         for step in [5, 10, 100, 1000] {
-            save(folder.path(), &state(step), Retention::Rolling).unwrap();
+            save(folder.path(), OWNER, &state(step), Retention::Rolling).unwrap();
         }
         assert_eq!(names(folder.path()), ["000000000100.checkpoint", "000000001000.checkpoint"]);
     }
@@ -310,13 +328,13 @@ mod tests {
     #[test]
     fn kept_ones_stay_and_a_shorter_run_leaves_a_longer_one_alone() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), &state(50), Retention::Permanent).unwrap();
-        save(folder.path(), &state(90), Retention::Rolling).unwrap();
-        save(folder.path(), &state(60), Retention::Rolling).unwrap();
-        assert_eq!(load(folder.path(), 55).unwrap().step, 50);
-        assert_eq!(load(folder.path(), 70).unwrap().step, 60);
-        assert_eq!(load(folder.path(), 99).unwrap().step, 90);
-        save(folder.path(), &state(70), Retention::Permanent).unwrap();
+        save(folder.path(), OWNER, &state(50), Retention::Permanent).unwrap();
+        save(folder.path(), OWNER, &state(90), Retention::Rolling).unwrap();
+        save(folder.path(), OWNER, &state(60), Retention::Rolling).unwrap();
+        assert_eq!(load(folder.path(), OWNER, 55).unwrap().step, 50);
+        assert_eq!(load(folder.path(), OWNER, 70).unwrap().step, 60);
+        assert_eq!(load(folder.path(), OWNER, 99).unwrap().step, 90);
+        save(folder.path(), OWNER, &state(70), Retention::Permanent).unwrap();
         let left = ["000000000050.kept", "000000000070.kept", "000000000090.checkpoint"];
         assert_eq!(names(folder.path()), left);
     }

@@ -23,7 +23,8 @@ impl<'a> CheckpointWriter<'a> {
 
     /// Returns the newest state up to a step.
     pub(super) fn load(&self, most: usize) -> Option<Checkpoint> {
-        checkpoint::load(&self.settings?.folder, most)
+        let settings = self.settings?;
+        checkpoint::load(&settings.folder, &settings.owner, most)
     }
 
     /// Writes a checkpoint if one is due: always when the run is about to stop or is over.
@@ -47,7 +48,7 @@ impl<'a> CheckpointWriter<'a> {
             return Ok(());
         }
         let began = Instant::now();
-        checkpoint::save(&settings.folder, &state(), retention)?;
+        checkpoint::save(&settings.folder, &settings.owner, &state(), retention)?;
         self.last = Instant::now();
         self.cost = began.elapsed();
         Ok(())

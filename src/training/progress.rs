@@ -10,6 +10,8 @@ use super::{History, TrainedModel};
 pub struct Checkpointing {
     /// Folder for the checkpoints of one trajectory: trainings that differ in nothing but length.
     pub folder: PathBuf,
+    /// What the checkpoints belong to: those of another owner are not used.
+    pub owner: String,
     /// Share of the time that writing checkpoints may take; one is written at the end of an epoch
     /// once that share is kept.
     pub overhead: f64,

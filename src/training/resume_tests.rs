@@ -9,7 +9,8 @@ use crate::device::test_device;
 use crate::models::ModelSpec;
 
 fn checkpointing(folder: &tempfile::TempDir, overhead: f64) -> Checkpointing {
-    Checkpointing { folder: folder.path().to_owned(), overhead, keep_every: None }
+    let owner = "a training".to_owned();
+    Checkpointing { folder: folder.path().to_owned(), owner, overhead, keep_every: None }
 }
 
 fn epochs(count: usize) -> Length {

@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::open_cache;
-use crate::engine::cache::Cache;
+use crate::cli::workspace::{hold, open_cache};
+use crate::engine::cache::{Cache, Verification};
 
 /// Shows what the cache holds.
 pub(super) fn stats(common: &Common) -> Result<(), CommandError> {
@@ -50,23 +50,35 @@ pub(super) fn stats(common: &Common) -> Result<(), CommandError> {
 /// Verifies every file of every result.
 pub(super) fn verify(common: &Common) -> Result<(), CommandError> {
     let cache = open_cache(common)?;
-    let damaged = cache.verify()?;
-    let (entries, _) = cache.size()?;
+    let _in_use = hold(&cache)?;
+    let found = cache.verify()?;
+    let Verification { results, damaged, deviating } = &found;
     if common.json {
-        terminal::json(&json!({"entries": entries, "damaged": damaged}));
+        terminal::json(&json!({"entries": results, "damaged": damaged, "index": deviating}));
     }
-    if damaged.is_empty() {
+    if found.is_sound() {
         if !common.json {
-            terminal::line(&format!("{}, all intact", terminal::count(entries, "result")));
+            terminal::line(&format!("{}, all intact", terminal::count(*results, "result")));
         }
         return Ok(());
     }
-    for (key, damage) in &damaged {
+    for (key, damage) in damaged.iter().chain(deviating) {
         terminal::note(&format!("{key}: {damage}"));
     }
-    let verb = if damaged.len() == 1 { "is" } else { "are" };
-    let damaged = format!("{} of {entries} results {verb} damaged", damaged.len());
-    Err(CommandError::cache(damaged).hint("run with `--verify` to compute them again"))
+    let message = match (damaged.len(), deviating.len()) {
+        (0, 1) => "1 row of the index is wrong".to_owned(),
+        (0, rows) => format!("{rows} rows of the index are wrong"),
+        (1, _) => format!("1 of {results} results is damaged"),
+        (many, _) => format!("{many} of {results} results are damaged"),
+    };
+    let mut error = CommandError::cache(message);
+    if !damaged.is_empty() {
+        error = error.hint("run with `--verify` to compute them again");
+    }
+    if !deviating.is_empty() {
+        error = error.hint("`pcae-run cache rebuild` makes the index anew");
+    }
+    Err(error)
 }
 
 /// Rebuilds the index.

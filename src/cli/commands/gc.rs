@@ -1,5 +1,6 @@
 //! `pcae-run gc`: lists results that no pipeline uses any more, and deletes them on request.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -7,8 +8,9 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::{Workspace, open_cache};
-use crate::engine::cache::{Cache, Entry, GcRoots};
+use crate::cli::workspace::{Workspace, open_cache, reached_by};
+use crate::engine::cache::{Cache, GcRoots};
+use crate::engine::digest::StageKey;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::StageSet;
 
@@ -92,30 +94,36 @@ fn pipelines(cache: &Cache, given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandEr
 ///
 /// A stage whose key can't be worked out now, because something above it would run first, keeps
 /// every result that a stage of its name ever had: the run above it may well come out as before.
-/// Results of other devices and other environment variables stay, too.
+/// Results of other devices and other environment variables stay, too, and so does what runs of the
+/// same file with other data folders have reached.
 fn gc_roots(common: &Common, cache: &Cache, files: &[PathBuf]) -> Result<GcRoots, CommandError> {
     let entries = cache.entries()?;
+    let mut by_record = BTreeMap::<StageKey, Vec<StageKey>>::new();
+    let mut by_stage = BTreeMap::<(&str, &str), Vec<StageKey>>::new();
+    for entry in &entries {
+        by_record.entry(entry.record.without_environment()).or_default().push(entry.key);
+        by_stage.entry((&entry.run.pipeline, &entry.run.stage)).or_default().push(entry.key);
+    }
     let mut roots = GcRoots::default();
     for file in files {
         let workspace = Workspace::open(common, Some(file))?;
+        let reached = reached_by(common, &workspace);
+        roots.keys.extend(cache.reached(&reached.pipeline, &reached.text)?);
         for (planned, status) in workspace.plan.stages().iter().zip(workspace.statuses()?) {
             let record = match status {
                 StageStatus::Cached(result) => Some(workspace.cache.entry(&result.key)?.record),
                 StageStatus::Stale { record, .. } => Some(*record),
                 StageStatus::Waiting { .. } => None,
             };
-            if let Some(record) = &record {
+            let of_stage = if let Some(record) = &record {
                 roots.keys.insert(record.key());
                 let horizon = planned.stage.as_stage().horizon();
                 roots.trajectories.extend(record.trajectory(horizon));
-            }
-            let of_stage = |entry: &&Entry| match &record {
-                Some(record) => record.is_alike(&entry.record),
-                None => {
-                    entry.run.pipeline == workspace.plan.name() && entry.run.stage == planned.name
-                }
+                by_record.get(&record.without_environment())
+            } else {
+                by_stage.get(&(workspace.plan.name(), planned.name.as_str()))
             };
-            roots.keys.extend(entries.iter().filter(of_stage).map(|entry| entry.key));
+            roots.keys.extend(of_stage.into_iter().flatten());
         }
     }
     Ok(roots)

@@ -17,7 +17,6 @@ mod report;
 mod run;
 mod stage;
 mod status;
-mod supervise;
 mod trace;
 mod why;
 
@@ -92,6 +91,5 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
         }
         Command::Manual => manual::manual().map(done),
         Command::Stage(args) => stage::stage(common, &args),
-        Command::Supervise { parent, args } => supervise::supervise(parent, &args).map(done),
     }
 }

@@ -25,6 +25,7 @@ pub(super) fn stage(common: &Common, args: &StageArgs) -> Result<ExitCode, Comma
 }
 
 fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> {
+    process::adopt_orphans();
     if let Some(parent) = args.die_with {
         process::die_with(parent).map_err(CommandError::failed)?;
     }
@@ -33,7 +34,7 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(CommandError::failed)?;
     }
     let cache = open_cache(common)?;
-    let _in_use = cache.hold()?;
+    let _in_use = cache.hold(&mut || say(&JobEvent::Waiting))?;
     let job = Job::read(&args.job).map_err(CommandError::failed)?;
     let conditions = Conditions {
         threads: args.threads,

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal::{self, Tone, paint};
-use crate::cli::workspace::Workspace;
+use crate::cli::workspace::{Workspace, hold};
 use crate::engine::run::status::StageStatus;
 
 /// Shows every stage; with `check`, a stale one makes the exit code 3.
@@ -18,7 +18,7 @@ pub(super) fn status(
     file: Option<&Path>,
 ) -> Result<ExitCode, CommandError> {
     let workspace = Workspace::open(common, file)?;
-    let _in_use = workspace.cache.hold().ok();
+    let _in_use = hold(&workspace.cache)?;
     let statuses = workspace.statuses()?;
     let mut stale = 0;
     for (planned, status) in workspace.plan.stages().iter().zip(&statuses) {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::Workspace;
+use crate::cli::workspace::{Workspace, hold};
 use crate::engine::plan::StageIndex;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::artifact::Artifact;
@@ -23,7 +23,7 @@ pub(super) fn trace(
 ) -> Result<(), CommandError> {
     let workspace = Workspace::open(common, file)?;
     let stage = workspace.stage(table)?;
-    let _in_use = workspace.cache.hold().ok();
+    let _in_use = hold(&workspace.cache)?;
     let statuses = workspace.statuses()?;
     let result = workspace.result(table, &statuses)?;
     if result.artifact.kind != "table" {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::Workspace;
+use crate::cli::workspace::{Workspace, hold};
 use crate::engine::cache::Entry;
 use crate::engine::key::KeyRecord;
 use crate::engine::run::status::StageStatus;
@@ -21,7 +21,7 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
     let workspace = Workspace::open(common, file)?;
     let index = workspace.stage(stage)?;
     let planned = &workspace.plan.stages()[index];
-    let _in_use = workspace.cache.hold().ok();
+    let _in_use = hold(&workspace.cache)?;
     let (state, record) = match workspace.statuses()?.swap_remove(index) {
         StageStatus::Cached(result) => ("hit", workspace.cache.entry(&result.key)?.record),
         StageStatus::Stale { record, .. } => ("miss", *record),

@@ -80,7 +80,7 @@ impl Cache {
         Ok(Claimed::Mine(claim))
     }
 
-    fn claim_lock(&self, key: &StageKey) -> PathBuf {
+    pub(super) fn claim_lock(&self, key: &StageKey) -> PathBuf {
         self.root.join("claims").join(format!("{key}.lock"))
     }
 }
@@ -107,6 +107,14 @@ impl Claim<'_> {
         match &self.trajectory {
             Some(trajectory) => trajectory.folder.clone(),
             None => self.work.join("state"),
+        }
+    }
+
+    /// Returns the name of what the state in that folder belongs to.
+    pub fn state_owner(&self) -> String {
+        match &self.trajectory {
+            Some(trajectory) => trajectory.key.to_string(),
+            None => self.key.to_string(),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::engine::digest::{ContentDigest, StageKey, TrajectoryKey};
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::artifact::StoredArtifact;
 use crate::engine::stage::run_record::RunRecord;
+use crate::engine::system::file_type;
 
 /// A cached result: what was asked, what came out, how it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,10 +28,33 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Reads a manifest; `None` if it is absent, torn, or not what its key says.
+    /// Reads a manifest; `None` if there is none that can be used.
     pub fn read(path: &Path) -> Option<Self> {
-        let entry: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        (entry.record.key() == entry.key).then_some(entry)
+        Self::check(path).ok()
+    }
+
+    /// Reads a manifest; the error says what is wrong with it.
+    pub(super) fn check(path: &Path) -> Result<Self, String> {
+        let about = fs::metadata(path).map_err(|cause| format!("can't be read: {cause}"))?;
+        if !about.is_file() {
+            return Err(format!("is {}, not a file", file_type::name(about.file_type())));
+        }
+        let text = fs::read(path).map_err(|cause| format!("can't be read: {cause}"))?;
+        Self::parse(&text)
+    }
+
+    /// Parses a manifest; the error says what is wrong with it.
+    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+        let entry: Self =
+            serde_json::from_slice(text).map_err(|cause| format!("is not a manifest: {cause}"))?;
+        if entry.record.key() != entry.key {
+            return Err("is of another key than its record".to_owned());
+        }
+        // What SQLite can't hold would make every later use of the index fail.
+        if i64::try_from(entry.run.finished).is_err() || !entry.run.seconds.is_finite() {
+            return Err("has impossible times".to_owned());
+        }
+        Ok(entry)
     }
 }
 

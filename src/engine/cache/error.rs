@@ -41,6 +41,9 @@ pub enum CacheError {
         /// The newest layout that this program knows.
         known: u32,
     },
+    /// The index was written by a newer program.
+    #[error("the cache index has version {0}: it was written by a newer pcae-run")]
+    NewerIndex(u32),
     /// Another process kept a key or a trajectory for too long.
     #[error("waited {seconds} s for another process that {what}")]
     Waited {
@@ -61,6 +64,12 @@ pub enum CacheError {
     /// A stage left no files.
     #[error("the stage ended without writing anything")]
     NoOutput,
+    /// A stage left a file that it did not write as its own.
+    #[error("`{0}` was written into the output folder although it is not a declared output")]
+    Undeclared(String),
+    /// An input that is not what was stored.
+    #[error("{0}")]
+    DamagedInput(String),
     /// A run is using the cache while it should be cleaned.
     #[error("a run is using this cache: try again when it has finished")]
     InUse,
@@ -89,6 +98,30 @@ fn index_message(error: &rusqlite::Error) -> String {
 }
 
 impl CacheError {
+    /// Returns whether it says that the cache can't be written, which reading does not need.
+    pub(super) fn prevents_writing(&self) -> bool {
+        match self {
+            Self::File { cause, .. } | Self::Folder { cause, .. } => matches!(
+                cause.kind(),
+                io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+            ),
+            Self::Index(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    ErrorCode::ReadOnly
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::PermissionDenied
+                        | ErrorCode::DiskFull
+                        | ErrorCode::SystemIoFailure
+                )
+            ),
+            _ => false,
+        }
+    }
+
     pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
         move |cause| Self::File { path: path.clone(), cause }

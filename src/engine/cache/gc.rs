@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use super::{Cache, CacheError, Entry, Trajectory, files_below, hold_alone};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 
+/// Results that are removed in one transaction.
+const SLICE: usize = 256;
+
 /// What pipelines use or would use.
 #[derive(Clone, Debug, Default)]
 pub struct GcRoots {
@@ -57,9 +60,13 @@ impl Cache {
         roots: &GcRoots,
         enough: Option<u64>,
     ) -> Result<Collection, CacheError> {
-        self.adopt()?;
+        if self.is_writable() {
+            self.adopt()?;
+        }
+        let entries = self.entries()?;
+        let strays = self.strays(&entries)?;
         let (kept, loose): (Vec<_>, Vec<_>) =
-            self.entries()?.into_iter().partition(|entry| roots.keys.contains(&entry.key));
+            entries.into_iter().partition(|entry| roots.keys.contains(&entry.key));
         let mut trajectories = self.trajectories()?;
         let used = self.used_trajectories(&trajectories);
         let of_kept: BTreeSet<_> = kept.iter().filter_map(|entry| entry.trajectory).collect();
@@ -71,7 +78,7 @@ impl Cache {
             cut(&mut candidates, &mut trajectories, enough);
         }
         let abandoned = self.abandoned(&roots.keys, &used)?;
-        Ok(Collection { candidates, strays: self.strays()?, abandoned, trajectories })
+        Ok(Collection { candidates, strays, abandoned, trajectories })
     }
 
     /// Makes sure that no run uses the cache while it is collected; list and delete under it.
@@ -81,14 +88,20 @@ impl Cache {
 
     /// Removes a collection; returns the bytes freed. The caller holds the cache alone.
     pub fn collect(&self, collection: &Collection, _alone: &File) -> Result<u64, CacheError> {
-        for candidate in &collection.candidates {
-            discard(&self.entry_path(&candidate.entry.key))?;
-            self.index.remove(&candidate.entry.key)?;
-            discard(&self.log_path(&candidate.entry.key))?;
+        // In slices, so that nobody waits long for the index.
+        for slice in collection.candidates.chunks(SLICE) {
+            let keys: Vec<_> = slice.iter().map(|candidate| candidate.entry.key).collect();
+            for key in &keys {
+                discard(&self.entry_path(key))?;
+            }
+            self.index.remove(&keys)?;
+            for key in &keys {
+                discard(&self.log_path(key))?;
+            }
         }
         let mut freed = 0;
-        for path in self.strays()? {
-            freed += fs::metadata(&path).map_or(0, |found| found.len());
+        for path in self.strays(&self.entries()?)? {
+            freed += fs::symlink_metadata(&path).map_or(0, |found| found.len());
             discard(&path)?;
         }
         for path in self.aliases().dangling() {
@@ -104,6 +117,7 @@ impl Cache {
         for trajectory in &collection.trajectories {
             freed += self.remove_trajectory(trajectory)?;
         }
+        self.remove_leftovers()?;
         Ok(freed)
     }
 
@@ -132,8 +146,7 @@ impl Cache {
     }
 
     /// Returns files that no entry refers to.
-    fn strays(&self) -> Result<Vec<PathBuf>, CacheError> {
-        let entries = self.entries()?;
+    fn strays(&self, entries: &[Entry]) -> Result<Vec<PathBuf>, CacheError> {
         let known: BTreeSet<_> = entries
             .iter()
             .flat_map(|entry| &entry.artifact.files)
@@ -170,10 +183,7 @@ fn cut(candidates: &mut Vec<Candidate>, trajectories: &mut Vec<Trajectory>, enou
     for trajectory in candidates.iter().filter_map(|candidate| candidate.entry.trajectory) {
         *users.entry(trajectory).or_default() += 1;
     }
-    let size = |key: TrajectoryKey| {
-        let found = trajectories.iter().find(|trajectory| trajectory.key == key);
-        found.map_or(0, |trajectory| trajectory.bytes)
-    };
+    let sizes: BTreeMap<_, _> = trajectories.iter().map(|found| (found.key, found.bytes)).collect();
     let orphans = trajectories.iter().filter(|trajectory| !users.contains_key(&trajectory.key));
     let mut freed: u64 = orphans.map(|trajectory| trajectory.bytes).sum();
     candidates.retain(|candidate| {
@@ -185,7 +195,7 @@ fn cut(candidates: &mut Vec<Candidate>, trajectories: &mut Vec<Trajectory>, enou
             candidate.entry.trajectory.and_then(|key| Some((key, users.get_mut(&key)?)))
         {
             *left -= 1;
-            freed += if *left == 0 { size(key) } else { 0 };
+            freed += if *left == 0 { sizes.get(&key).copied().unwrap_or(0) } else { 0 };
         }
         true
     });
@@ -194,7 +204,8 @@ fn cut(candidates: &mut Vec<Candidate>, trajectories: &mut Vec<Trajectory>, enou
 
 /// Removes a file that may be gone already.
 fn discard(path: &Path) -> Result<(), CacheError> {
-    match fs::remove_file(path) {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
         Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(path)(cause)),
         _ => Ok(()),
     }

@@ -3,22 +3,29 @@
 //! Entries can always be rebuilt from the manifests; only the history of failed runs is the
 //! index's own.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
 
 use super::entry::{Entry, ResultSummary};
 use super::error::CacheError;
+use super::files_below;
 use super::schema;
 use super::stat::FileStamp;
 use crate::engine::digest::{ContentDigest, StageKey};
+use crate::engine::stage::artifact::StoredArtifact;
 use crate::engine::stage::lifecycle::Outcome;
 use crate::engine::system::clock;
 use crate::engine::system::failpoint;
+use crate::engine::system::file_type;
 
 pub(super) const FILE: &str = "index.sqlite";
 
@@ -27,6 +34,9 @@ const STATES: u32 = 64;
 
 /// Bytes of the file that are read where they lie, without a copy.
 const MAPPED_BYTES: i64 = 1 << 30;
+
+/// How long another process may keep the index; writing takes milliseconds.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// Pages kept in memory where nothing can be mapped, so that none is read twice.
 const CACHED_PAGES: i64 = 16_384;
@@ -59,6 +69,17 @@ pub struct History {
     pub bytes: Vec<u64>,
 }
 
+/// A run of a pipeline, as far as it decides which results are reached.
+#[derive(Clone, Debug)]
+pub struct ReachedBy {
+    /// The pipeline file.
+    pub pipeline: String,
+    /// Data folder and device: runs of one file with others reach other results.
+    pub context: String,
+    /// The digest of the file's text.
+    pub text: String,
+}
+
 /// A place where a test may break a write off.
 type Point = dyn Fn(&str) -> io::Result<()>;
 
@@ -74,21 +95,72 @@ pub(super) struct Index {
 }
 
 impl Index {
+    /// Opens the index, making it if needed.
     pub(super) fn open(root: &Path) -> Result<Self, CacheError> {
-        let connection = Connection::open(root.join(FILE))?;
-        connection.busy_timeout(Duration::from_mins(1))?;
-        // Otherwise a statement is parsed anew whenever another value is bound in it.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        let path = root.join(FILE);
+        refuse_special(&path)?;
+        let connection = Connection::open(&path)?;
+        connection.busy_timeout(LONGEST_WAIT)?;
         let network = is_network(root);
         schema::ensure(&connection, root, network)?;
         let synchronous = if network { "FULL" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;
-        if network {
+        Self::set_up(connection, network)
+    }
+
+    /// Opens an index that can't be written, by this user or for want of space.
+    pub(super) fn open_for_reading(root: &Path) -> Result<Self, CacheError> {
+        let path = root.join(FILE);
+        refuse_special(&path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(&path, flags)?;
+        connection.busy_timeout(LONGEST_WAIT)?;
+        let answers = |connection: &Connection| {
+            connection.query_row("SELECT count(*) FROM outline", [], |row| row.get::<_, u64>(0))
+        };
+        if answers(&connection).is_ok() {
+            return Self::set_up(connection, is_network(root));
+        }
+        // Without a log that others still write, the file alone is the index. With one that can't be
+        // read, or with no index at all, manifests tell everything.
+        let log = root.join(format!("{FILE}-wal"));
+        if fs::metadata(&log).map_or(0, |about| about.len()) == 0 {
+            let uri = format!("file:{}?immutable=1", percent_encoded(&path));
+            let connection = Connection::open_with_flags(uri, flags)?;
+            if answers(&connection).is_ok() {
+                return Self::set_up(connection, true);
+            }
+        }
+        let connection = Connection::open_in_memory()?;
+        schema::create(&connection)?;
+        let index = Self::set_up(connection, true)?;
+        for path in files_below(&root.join("entries"))? {
+            if let Some(entry) = Entry::read(&path) {
+                index.adopt(&entry)?;
+            }
+        }
+        Ok(index)
+    }
+
+    fn set_up(connection: Connection, is_unmapped: bool) -> Result<Self, CacheError> {
+        // Otherwise a statement is parsed anew whenever another value is bound in it.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        if is_unmapped {
             connection.pragma_update(None, "cache_size", CACHED_PAGES)?;
         } else {
             connection.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
         }
         Ok(Self { connection })
+    }
+
+    /// Moves an index of a newer program out of the way; returns its new name. Its entries are in the
+    /// manifests, too.
+    pub(super) fn set_aside(root: &Path, version: u32) -> Result<PathBuf, CacheError> {
+        let path = root.join(FILE);
+        let aside = root.join(format!("{FILE}.version-{version}"));
+        fs::rename(&path, &aside).map_err(CacheError::at(&path))?;
+        Self::delete(root)?;
+        Ok(aside)
     }
 
     pub(super) fn delete(root: &Path) -> Result<(), CacheError> {
@@ -153,7 +225,7 @@ impl Index {
             return Ok(());
         }
         let transaction = self.writing()?;
-        // Another process may have added it since, or a newer one.
+        // Another process may have added it since.
         if self.outline(&entry.key)?.is_some() {
             return Ok(());
         }
@@ -216,9 +288,76 @@ impl Index {
         self.forget_sound()
     }
 
-    pub(super) fn remove(&self, key: &StageKey) -> rusqlite::Result<()> {
-        self.connection.execute("DELETE FROM entry WHERE key = ?1", [key.to_string()])?;
+    /// Removes rows in one transaction.
+    pub(super) fn remove(&self, keys: &[StageKey]) -> rusqlite::Result<()> {
+        let transaction = self.writing()?;
+        for key in keys {
+            let mut statement = transaction.prepare_cached("DELETE FROM entry WHERE key = ?1")?;
+            statement.execute([key.to_string()])?;
+        }
+        transaction.commit()
+    }
+
+    /// Returns the keys whose row is not what an entry would leave there, or that `expected` has no
+    /// entry for.
+    pub(super) fn deviating(
+        &self,
+        expected: &BTreeMap<StageKey, Entry>,
+    ) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.connection.prepare(
+            "SELECT entry.key, kind, pipeline, stage, bytes, seconds, finished, manifest,
+                    content, artifact
+             FROM entry LEFT JOIN outline ON outline.key = entry.key ORDER BY entry.key",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let key: String = row.get(0)?;
+            let entry = key.parse().ok().and_then(|key| expected.get(&key));
+            let matches = entry.is_some_and(|entry| is_row_of(row, entry).unwrap_or(false));
+            if !matches {
+                found.push(key);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the keys of all rows.
+    pub(super) fn keys(&self) -> rusqlite::Result<BTreeSet<String>> {
+        self.connection.prepare("SELECT key FROM entry")?.query_map([], |row| row.get(0))?.collect()
+    }
+
+    /// Returns the entries of all rows that can be used.
+    pub(super) fn intact(&self) -> rusqlite::Result<Vec<Entry>> {
+        let mut statement = self.connection.prepare("SELECT manifest FROM entry")?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        Ok(rows.flatten().filter_map(|text| Entry::parse(text.as_bytes()).ok()).collect())
+    }
+
+    /// Notes which results a run of a pipeline reached.
+    pub(super) fn remember_reached(&self, run: &ReachedBy, keys: &[u8]) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "INSERT OR REPLACE INTO reached VALUES (?1, ?2, ?3, ?4)",
+            params![run.pipeline, run.context, run.text, keys],
+        )?;
         Ok(())
+    }
+
+    /// Returns which results runs of a pipeline with this text reached, one row for each context.
+    pub(super) fn reached(&self, pipeline: &str, text: &str) -> rusqlite::Result<Vec<Vec<u8>>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT keys FROM reached WHERE pipeline = ?1 AND text = ?2")?;
+        statement.query_map([pipeline, text], |row| row.get(0))?.collect()
+    }
+
+    /// Returns what the latest run in this context reached, if the pipeline has had the same text.
+    pub(super) fn reached_in(&self, run: &ReachedBy) -> rusqlite::Result<Option<Vec<u8>>> {
+        let mut statement = self.connection.prepare(
+            "SELECT keys FROM reached WHERE pipeline = ?1 AND context = ?2 AND text = ?3",
+        )?;
+        let key = [&run.pipeline, &run.context, &run.text];
+        statement.query_row(key, |row| row.get(0)).optional()
     }
 
     pub(super) fn recent(&self, kind: &str, most: usize) -> rusqlite::Result<Vec<Entry>> {
@@ -359,6 +498,42 @@ impl Index {
         )?;
         Ok(())
     }
+}
+
+/// Refuses what SQLite would wait for or write to.
+fn refuse_special(path: &Path) -> Result<(), CacheError> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let kind = file_type::name(about.file_type());
+            Err(CacheError::at(path)(io::Error::other(format!("this is {kind}, not a file"))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns a path as part of a URI.
+fn percent_encoded(path: &Path) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte);
+    let bytes = path.as_os_str().as_bytes().iter();
+    bytes.map(|b| if plain(b) { char::from(*b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+/// Returns whether a row with its outline is what an entry would leave there.
+fn is_row_of(row: &Row<'_>, entry: &Entry) -> rusqlite::Result<bool> {
+    let manifest: String = row.get(7)?;
+    let outline = ResultSummary::of(entry);
+    let (content, artifact): (Option<String>, Option<String>) = (row.get(8)?, row.get(9)?);
+    let parsed = artifact.and_then(|text| serde_json::from_str::<StoredArtifact>(&text).ok());
+    Ok(row.get::<_, String>(1)? == entry.record.kind
+        && row.get::<_, String>(2)? == entry.run.pipeline
+        && row.get::<_, String>(3)? == entry.run.stage
+        && row.get::<_, u64>(4)? == entry.artifact.bytes()
+        && row.get::<_, f64>(5)?.to_bits() == entry.run.seconds.to_bits()
+        && row.get::<_, u64>(6)? == entry.run.finished
+        && Entry::parse(manifest.as_bytes()).is_ok_and(|indexed| indexed == *entry)
+        // Absent only where an older program wrote the row.
+        && content.is_none_or(|found| outline.is_some_and(|o| o.content().to_string() == found))
+        && parsed.is_none_or(|found| found == entry.artifact))
 }
 
 /// Returns whether a folder lies on a network file system that is known by its magic number.

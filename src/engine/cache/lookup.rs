@@ -64,7 +64,7 @@ impl Cache {
         };
         Ok(match self.objects.check(&result.artifact, self.check) {
             Ok(()) => Lookup::Hit(result),
-            Err(damage) => Lookup::Damaged(damage),
+            Err(damage) => Lookup::Damaged(self.with_suspects(&result.artifact, &damage)),
         })
     }
 
@@ -77,7 +77,14 @@ impl Cache {
         let Some(entry) = self.read_entry(key)? else {
             return Ok(None);
         };
-        self.index.adopt(&entry)?;
+        if self.is_writable() {
+            self.index.adopt(&entry)?;
+        }
+        // Collected meanwhile, manifest first: what was put back must not stay.
+        if self.is_writable() && !self.entry_path(key).exists() {
+            self.index.remove(&[*key])?;
+            return Ok(None);
+        }
         Ok(ResultSummary::of(&entry).map(|found| ResultSummary { is_indexed: false, ..found }))
     }
 
@@ -87,7 +94,8 @@ impl Cache {
     }
 
     fn read_entry(&self, key: &StageKey) -> Result<Option<Entry>, CacheError> {
-        let indexed = self.index.manifest(key)?.and_then(|text| serde_json::from_str(&text).ok());
+        let indexed = self.index.manifest(key)?;
+        let indexed = indexed.and_then(|text| Entry::parse(text.as_bytes()).ok());
         let entry = indexed.or_else(|| Entry::read(&self.entry_path(key)));
         Ok(entry.filter(|entry| entry.key == *key))
     }
@@ -114,11 +122,14 @@ impl Cache {
         }
         let now = clock::now();
         let (objects, check) = (&self.objects, self.check);
-        let check = |located: &&LocatedResult| {
-            let damage = objects.check(&located.result.artifact, check).err();
-            damage.map(|damage| (located.result.key, damage))
-        };
-        let damaged: Vec<_> = parallel::map(located, check).into_iter().flatten().collect();
+        let check = |located: &&LocatedResult| objects.check(&located.result.artifact, check).err();
+        let damaged = located.iter().zip(parallel::map(located, check));
+        let damaged: Vec<_> = damaged
+            .filter_map(|(located, damage)| {
+                let StoredResult { key, artifact } = &located.result;
+                Some((*key, self.with_suspects(artifact, &damage?)))
+            })
+            .collect();
         let mut stamps = located.iter().flat_map(|located| &located.stamps);
         if damaged.is_empty() && stamps.all(|stamp| stamp.at_rest(now)) {
             // Without it the next run takes longer, no more.

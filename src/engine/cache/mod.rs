@@ -21,6 +21,8 @@ mod error;
 mod file_digest;
 mod gc;
 mod index;
+mod inputs;
+mod leftovers;
 mod lock;
 mod lookup;
 mod objects;
@@ -30,8 +32,9 @@ mod stat;
 #[cfg(test)]
 mod tests;
 mod trajectory;
+mod verify;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -42,11 +45,15 @@ pub use claim::{Claim, Claimed, Reuse};
 pub use entry::{Entry, ResultSummary, StoredResult};
 pub use error::CacheError;
 pub use gc::{Candidate, Collection, GcRoots};
-pub use index::{History, PastRun, ReadTransaction, is_network};
+pub use index::{History, PastRun, ReachedBy, ReadTransaction, is_network};
+pub use inputs::CheckedFile;
+pub use leftovers::RunningRun;
 pub use lock::Patience;
 pub use lookup::{FileLocator, LocatedResult, Lookup};
 pub use objects::Check;
+pub use stat::FileStamp;
 pub use trajectory::Trajectory;
+pub use verify::Verification;
 
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::key::KeyRecord;
@@ -64,22 +71,60 @@ pub struct Cache {
     objects: Objects,
     index: Index,
     check: Check,
+    /// Why nothing can be added, if so.
+    unwritable: Option<CacheError>,
+    notes: Vec<String>,
 }
 
 impl Cache {
-    /// Opens a cache folder, making it if needed.
+    /// Opens a cache folder, making it if needed. One that can't be written can be read.
     pub fn open(root: &Path, check: Check) -> Result<Self, CacheError> {
+        let mut notes = Vec::new();
+        let (index, unwritable) = match Self::open_for_writing(root, &mut notes) {
+            Ok(index) => (index, None),
+            Err(error) if error.prevents_writing() && root.join("entries").is_dir() => {
+                (Index::open_for_reading(root)?, Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        let objects = Objects::new(root.join("objects"));
+        Ok(Self { root: root.to_owned(), objects, index, check, unwritable, notes })
+    }
+
+    fn open_for_writing(root: &Path, notes: &mut Vec<String>) -> Result<Index, CacheError> {
         for folder in ["objects", "entries", "claims", "work", "jobs", "logs"] {
             fs::create_dir_all(root.join(folder))
                 .map_err(|cause| CacheError::Folder { path: root.to_owned(), cause })?;
         }
         check_layout(root)?;
-        Ok(Self {
-            root: root.to_owned(),
-            objects: Objects::new(root.join("objects")),
-            index: Index::open(root)?,
-            check,
-        })
+        match Index::open(root) {
+            Err(CacheError::NewerIndex(version)) => {
+                let aside = Index::set_aside(root, version)?;
+                notes.push(format!(
+                    "the cache index was written by a newer pcae-run: moved to {}; a new one is made",
+                    aside.display()
+                ));
+                let index = Index::open(root)?;
+                adopt_all(root, &index)?;
+                Ok(index)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Returns whether results can be added.
+    pub fn is_writable(&self) -> bool {
+        self.unwritable.is_none()
+    }
+
+    /// Returns why no results can be added, if so.
+    pub fn unwritable(&self) -> Option<&CacheError> {
+        self.unwritable.as_ref()
+    }
+
+    /// Returns what the user should know about how the cache was opened.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Returns the cache folder.
@@ -103,11 +148,6 @@ impl Cache {
     /// Returns where a stage's log is kept.
     pub fn log_path(&self, key: &StageKey) -> PathBuf {
         self.root.join("logs").join(format!("{key}.log"))
-    }
-
-    /// Returns where one run keeps the job for a stage's process.
-    pub fn job_path(&self, key: &StageKey, run: &str) -> PathBuf {
-        self.root.join("jobs").join(format!("{key}.{run}.json"))
     }
 
     /// Returns the earlier result of a stage of this name whose record differs least.
@@ -152,10 +192,31 @@ impl Cache {
     /// Notes that a pipeline file was run on this cache.
     pub fn remember_pipeline(&self, path: &Path) -> Result<(), CacheError> {
         // Known already: a run that has nothing to do writes nothing.
-        if self.pipelines()?.first().is_none_or(|last| last != path) {
+        if self.is_writable() && self.pipelines()?.first().is_none_or(|last| last != path) {
             self.index.remember_pipeline(path)?;
         }
         Ok(())
+    }
+
+    /// Notes which results a run of a pipeline reached, in place of what the last one in the same
+    /// context did.
+    pub fn remember_reached(
+        &self,
+        run: &ReachedBy,
+        keys: &BTreeSet<StageKey>,
+    ) -> Result<(), CacheError> {
+        let keys = keys.iter().flat_map(StageKey::bytes).copied().collect::<Vec<u8>>();
+        if self.is_writable() && self.index.reached_in(run)?.as_ref() != Some(&keys) {
+            self.index.remember_reached(run, &keys)?;
+        }
+        Ok(())
+    }
+
+    /// Returns which results runs of a pipeline with this text reached, in whatever context.
+    pub fn reached(&self, pipeline: &str, text: &str) -> Result<BTreeSet<StageKey>, CacheError> {
+        let rows = self.index.reached(pipeline, text)?;
+        let keys = rows.iter().flat_map(|keys| keys.as_chunks().0);
+        Ok(keys.map(|bytes| StageKey::of_hash(blake3::Hash::from_bytes(*bytes))).collect())
     }
 
     /// Returns the pipeline files that were run on this cache, the last one first.
@@ -171,13 +232,6 @@ impl Cache {
     /// Returns the keys whose latest run for a pipeline failed.
     pub fn failures(&self, pipeline: &str) -> Result<BTreeSet<StageKey>, CacheError> {
         Ok(self.index.failures(pipeline)?.into_iter().collect())
-    }
-
-    /// Returns the keys of stages that run just now, or ran when their runner was killed.
-    pub fn running(&self) -> BTreeSet<StageKey> {
-        let jobs = fs::read_dir(self.root.join("jobs")).into_iter().flatten().flatten();
-        jobs.filter_map(|job| job.file_name().to_string_lossy().split('.').next()?.parse().ok())
-            .collect()
     }
 
     /// Returns the digest of an outside file, from memory if it is surely unchanged.
@@ -201,64 +255,25 @@ impl Cache {
         Ok(self.index.all()?)
     }
 
-    /// Checks every manifest, and every file of every entry by digest; returns what is damaged.
-    pub fn verify(&self) -> Result<BTreeMap<String, String>, CacheError> {
-        let mut damaged = BTreeMap::new();
-        for path in files_below(&self.root.join("entries"))? {
-            let sound = Entry::read(&path).is_some_and(|entry| self.entry_path(&entry.key) == path);
-            if !sound {
-                damaged
-                    .insert(path.display().to_string(), "this manifest can't be read".to_owned());
-            }
-        }
-        self.adopt()?;
-        for entry in self.entries()? {
-            if let Err(damage) = self.objects.check(&entry.artifact, Check::Everything) {
-                damaged.insert(entry.key.to_string(), damage);
-            }
-        }
-        if !damaged.is_empty() {
-            self.index.forget_sound()?;
-        }
-        Ok(damaged)
-    }
-
-    /// Makes the index anew from the manifests; returns how many there are. The history of runs
-    /// stays, unless the index can't be read at all.
-    pub fn rebuild(root: &Path) -> Result<usize, CacheError> {
-        let _alone = hold_alone(root)?;
-        let sound = Index::open(root).is_ok_and(|index| index.damage().is_ok_and(|d| d.is_none()));
-        if !sound {
-            Index::delete(root)?;
-        }
-        let cache = Self::open(root, Check::Small)?;
-        cache.index.forget_entries()?;
-        cache.adopt()?;
-        Ok(cache.size()?.0)
-    }
-
-    /// Puts manifests into the index that it lacks.
-    fn adopt(&self) -> Result<(), CacheError> {
-        for path in files_below(&self.root.join("entries"))? {
-            if let Some(entry) = Entry::read(&path)
-                && self.index.manifest(&entry.key)?.is_none()
-            {
-                self.index.adopt(&entry)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Returns what is wrong with the index's own structure, if anything.
     pub fn index_damage(&self) -> Result<Option<String>, CacheError> {
         Ok(self.index.damage()?)
     }
 
-    /// Marks the cache as in use, so that nothing is collected meanwhile.
-    pub fn hold(&self) -> Result<File, CacheError> {
-        let (file, path) = use_lock(&self.root)?;
+    /// Marks the cache as in use, so that nothing is collected meanwhile; `on_wait` is called if a
+    /// collection has to be waited for. A cache that can't even be locked is used without.
+    pub fn hold(&self, on_wait: &mut dyn FnMut()) -> Result<Option<File>, CacheError> {
+        let (file, path) = match use_lock(&self.root) {
+            Err(_) if !self.is_writable() => return Ok(None),
+            lock => lock?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => on_wait(),
+            Err(TryLockError::Error(cause)) => return Err(CacheError::File { path, cause }),
+        }
         file.lock_shared().map_err(CacheError::at(&path))?;
-        Ok(file)
+        Ok(Some(file))
     }
 
     fn entry_path(&self, key: &StageKey) -> PathBuf {
@@ -285,10 +300,24 @@ fn hold_alone(root: &Path) -> Result<File, CacheError> {
 
 fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {
     let folder = root.join("claims");
-    fs::create_dir_all(&folder).map_err(CacheError::at(&folder))?;
+    let _ = fs::create_dir_all(&folder);
     let path = folder.join("in-use.lock");
     let file = File::options().create(true).append(true).open(&path);
+    // Who may only read can lock, too.
+    let file = file.or_else(|cause| File::open(&path).map_err(|_| cause));
     Ok((file.map_err(CacheError::at(&path))?, path))
+}
+
+/// Puts manifests into an index that lacks them.
+fn adopt_all(root: &Path, index: &Index) -> Result<(), CacheError> {
+    for path in files_below(&root.join("entries"))? {
+        if let Some(entry) = Entry::read(&path)
+            && index.manifest(&entry.key)?.is_none()
+        {
+            index.adopt(&entry)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the other result whose record differs least; among equals one of a stage of this name.

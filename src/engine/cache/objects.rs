@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::stat::FileStamp;
 use crate::engine::digest::ContentDigest;
 use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
+use crate::engine::system::file_type;
 
 /// Files up to this size are hashed; reading them costs next to nothing.
 const SMALL: u64 = 64 << 10;
@@ -40,43 +41,55 @@ impl Objects {
     /// Asks about a file without reading it; the error says what is wrong.
     pub(super) fn stamp(&self, file: &StoredFile) -> Result<FileStamp, String> {
         let path = self.path(&file.digest);
-        match fs::metadata(&path) {
-            Err(_) => Err(damage(file, &path, "is missing")),
-            Ok(about) if about.len() != file.bytes => {
-                Err(damage(file, &path, "has the wrong size"))
-            }
-            Ok(about) => Ok(FileStamp::of_file(&about)),
+        let about = fs::metadata(&path).map_err(|cause| damage(file, &path, &absence(&cause)))?;
+        if !about.is_file() {
+            Err(damage(file, &path, &format!("is {}", file_type::name(about.file_type()))))
+        } else if about.len() != file.bytes {
+            Err(damage(file, &path, "has the wrong size"))
+        } else {
+            Ok(FileStamp::of_file(&about))
+        }
+    }
+
+    /// Returns whether a file has the digest that it is stored under; the error says what is wrong.
+    pub(super) fn check_digest(&self, file: &StoredFile) -> Result<(), String> {
+        self.stamp(file)?;
+        let path = self.path(&file.digest);
+        let found = if file.bytes <= SMALL {
+            read_expected(&path, file.bytes).map(|content| ContentDigest::of_bytes(&content))
+        } else {
+            ContentDigest::of_file(&path)
+        };
+        match found {
+            Ok(digest) if digest == file.digest => Ok(()),
+            Ok(_) => Err(damage(file, &path, "has changed since it was stored")),
+            Err(cause) => Err(damage(file, &path, &absence(&cause))),
         }
     }
 
     /// Checks an artifact's files; the error says what is wrong with which.
     pub(super) fn check(&self, artifact: &StoredArtifact, check: Check) -> Result<(), String> {
         for file in &artifact.files {
-            let path = self.path(&file.digest);
-            let damage = |what| Err(damage(file, &path, what));
-            let found = if file.bytes <= SMALL {
-                read_expected(&path, file.bytes)
-                    .map(|content| (content.len() as u64, Some(ContentDigest::of_bytes(&content))))
-            } else if check == Check::Everything {
-                fs::metadata(&path).map(|about| {
-                    let whole = about.len() == file.bytes;
-                    let digest = whole.then(|| ContentDigest::of_file(&path).ok());
-                    (about.len(), digest.flatten())
-                })
+            if file.bytes <= SMALL || check == Check::Everything {
+                self.check_digest(file)?;
             } else {
-                // As if it had been hashed.
-                fs::metadata(&path).map(|about| (about.len(), Some(file.digest)))
-            };
-            match found {
-                Err(_) => return damage("is missing"),
-                Ok((bytes, _)) if bytes != file.bytes => return damage("has the wrong size"),
-                Ok((_, digest)) if digest != Some(file.digest) => {
-                    return damage("has changed since it was stored");
-                }
-                Ok(_) => {}
+                self.stamp(file)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Returns whether a file is so small that it is hashed whenever it is used.
+pub(super) fn is_small(file: &StoredFile) -> bool {
+    file.bytes <= SMALL
+}
+
+/// Says why a file can't be read.
+fn absence(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::NotFound => "is missing".to_owned(),
+        _ => format!("can't be read: {cause}"),
     }
 }
 

@@ -5,23 +5,27 @@
 //! transaction. Before the manifest is in place nothing refers to the new files; after it, all of
 //! them are on disk.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{CacheError, Claim, Entry, StoredResult};
+use super::{Cache, CacheError, Claim, Entry, StoredResult};
 use crate::engine::digest::ContentDigest;
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
 use crate::engine::stage::run_record::RunRecord;
 use crate::engine::system::failpoint;
+use crate::engine::system::file_type;
 
 impl Claim<'_> {
-    /// Publishes what is in the output folder and gives the claim back.
+    /// Publishes what is in the output folder and gives the claim back. Nothing but `declared` files
+    /// may be there: a program could have reached it by itself.
     pub fn commit(
         mut self,
         kind: &str,
+        declared: &BTreeSet<String>,
         record: KeyRecord,
         run: RunRecord,
     ) -> Result<StoredResult, CacheError> {
@@ -29,6 +33,9 @@ impl Claim<'_> {
         let names = files_in(&output).map_err(CacheError::at(&output))?;
         if names.is_empty() {
             return Err(CacheError::NoOutput);
+        }
+        if let Some(name) = names.iter().find(|name| !declared.contains(*name)) {
+            return Err(CacheError::Undeclared(name.clone()));
         }
         failpoint::pass("publish.check.after").map_err(CacheError::at(&output))?;
         let mut files = Vec::with_capacity(names.len());
@@ -69,6 +76,10 @@ impl Claim<'_> {
             let to = self.cache.objects.path(&file.digest);
             let folder = parent(&to);
             fs::create_dir_all(folder).map_err(CacheError::at(folder))?;
+            // Whatever has come to lie in its place.
+            if to.is_dir() {
+                fs::remove_dir_all(&to).map_err(CacheError::at(&to))?;
+            }
             fs::rename(&from, &to).map_err(CacheError::at(&to))?;
             if !folders.iter().any(|seen| seen == folder) {
                 folders.push(folder.to_owned());
@@ -84,19 +95,29 @@ impl Claim<'_> {
     }
 
     fn write_manifest(&self, entry: &Entry) -> Result<(), CacheError> {
-        let path = self.cache.entry_path(&self.key);
-        let temporary = self.scratch_folder().join("manifest.json");
+        let scratch = self.scratch_folder();
+        fs::create_dir_all(&scratch).map_err(CacheError::at(&scratch))?;
+        self.cache.write_manifest(entry, &scratch.join("manifest.json"))
+    }
+}
+
+impl Cache {
+    /// Writes a manifest durably, by way of a temporary file.
+    pub(super) fn write_manifest(&self, entry: &Entry, temporary: &Path) -> Result<(), CacheError> {
+        let path = self.entry_path(&entry.key);
         let at = CacheError::at(&path);
         failpoint::pass("publish.manifest-write.before").map_err(&at)?;
-        fs::create_dir_all(self.scratch_folder()).map_err(&at)?;
         let text = serde_json::to_vec_pretty(entry).map_err(|e| at(io::Error::other(e)))?;
-        fs::write(&temporary, text).map_err(&at)?;
-        File::open(&temporary).and_then(|file| file.sync_all()).map_err(&at)?;
+        fs::write(temporary, text).map_err(&at)?;
+        File::open(temporary).and_then(|file| file.sync_all()).map_err(&at)?;
         failpoint::pass("publish.manifest-write.after").map_err(&at)?;
         fs::create_dir_all(parent(&path)).map_err(&at)?;
-        fs::rename(&temporary, &path).map_err(&at)?;
+        if path.is_dir() {
+            fs::remove_dir_all(&path).map_err(&at)?;
+        }
+        fs::rename(temporary, &path).map_err(&at)?;
         sync_folder(parent(&path))?;
-        sync_folder(&self.cache.root.join("entries"))?;
+        sync_folder(&self.root.join("entries"))?;
         failpoint::pass("publish.manifest-rename.after").map_err(&at)
     }
 }
@@ -116,14 +137,20 @@ fn files_in(folder: &Path) -> io::Result<Vec<String>> {
     while let Some((path, prefix)) = waiting.pop() {
         for item in fs::read_dir(path)? {
             let item = item?;
-            let name = format!("{prefix}{}", item.file_name().to_string_lossy());
+            let file_name = item.file_name();
+            let Some(name) = file_name.to_str() else {
+                let name = file_name.display();
+                return Err(io::Error::other(format!("the file name `{name}` is not valid UTF-8")));
+            };
+            let name = format!("{prefix}{name}");
             let kind = item.file_type()?;
             if kind.is_dir() {
                 waiting.push((item.path(), format!("{name}/")));
             } else if kind.is_file() {
                 found.push(name);
             } else {
-                return Err(io::Error::other(format!("`{name}` is not a plain file")));
+                let kind = file_type::name(kind);
+                return Err(io::Error::other(format!("`{name}` is {kind}, not a file")));
             }
         }
     }

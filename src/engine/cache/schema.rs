@@ -8,8 +8,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::error::CacheError;
 
 /// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow;
-/// version 2 had no outlines.
-const VERSION: u32 = 3;
+/// version 2 had no outlines, version 3 did not tell what runs had reached.
+const VERSION: u32 = 4;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS entry (
@@ -27,6 +27,9 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS file (
         path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS sound (state TEXT PRIMARY KEY);
+    CREATE TABLE IF NOT EXISTS reached (
+        pipeline TEXT NOT NULL, context TEXT NOT NULL, text TEXT NOT NULL, keys BLOB NOT NULL,
+        PRIMARY KEY (pipeline, context));
     CREATE TABLE IF NOT EXISTS outline (
         key TEXT PRIMARY KEY, content TEXT NOT NULL, artifact TEXT NOT NULL) WITHOUT ROWID;
     CREATE TRIGGER IF NOT EXISTS entry_added AFTER INSERT ON entry
@@ -38,7 +41,7 @@ const TABLES: &str = "
 /// Outlines what the manifests tell; triggers see to it that an outline is of the manifest beside
 /// it, also where a program writes that knows of none.
 const OUTLINES: &str = "
-    INSERT INTO outline
+    INSERT OR REPLACE INTO outline
         SELECT key, manifest ->> '$.artifact.digest', manifest -> '$.artifact' FROM entry
         WHERE CASE WHEN json_valid(manifest)
             THEN manifest ->> '$.key' = key AND manifest ->> '$.artifact.digest' NOT NULL END;
@@ -50,8 +53,10 @@ pub(super) fn ensure(
     root: &Path,
     network: bool,
 ) -> Result<(), CacheError> {
-    if version(connection)? >= VERSION {
-        return Ok(());
+    match version(connection)? {
+        VERSION => return Ok(()),
+        found if found > VERSION => return Err(CacheError::NewerIndex(found)),
+        _ => {}
     }
     // Once for all processes: SQLite doesn't wait when two of them switch the journal at the same
     // time.
@@ -86,6 +91,11 @@ pub(super) fn ensure(
     Ok(())
 }
 
+/// Makes the tables in an empty database.
+pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(TABLES)
+}
+
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
@@ -97,13 +107,17 @@ mod tests {
     use super::super::index::{FILE, Index};
     use super::*;
     use crate::engine::digest::StageKey;
+    use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
 
     const ROW: &str = "INSERT OR REPLACE INTO entry VALUES (?1, 'Test', 'p', 's', 7, 0.5, 1, ?2)";
 
+    fn artifact(content: &str) -> StoredArtifact {
+        let file = StoredFile { name: "n".to_owned(), digest: content.parse().unwrap(), bytes: 7 };
+        StoredArtifact::new("test", vec![file])
+    }
+
     fn manifest(key: &StageKey, content: &str) -> String {
-        let files = serde_json::json!([{"name": "n", "digest": content, "bytes": 7}]);
-        let artifact = serde_json::json!({"kind": "test", "digest": content, "files": files});
-        serde_json::json!({"key": key, "artifact": artifact}).to_string()
+        serde_json::json!({"key": key, "artifact": artifact(content)}).to_string()
     }
 
     /// What earlier programs write has no outline, or would have that of another result.
@@ -123,7 +137,7 @@ mod tests {
         other.pragma_update(None, "user_version", 2).unwrap();
         let index_again = Index::open(folder.path()).unwrap();
         let outline = index_again.outline(&key).unwrap().unwrap();
-        assert_eq!(outline.content().to_string(), first);
+        assert_eq!(outline.content(), artifact(&first).digest);
         assert_eq!(outline.result().unwrap().artifact.files[0].bytes, 7);
         let stranger = "cd".repeat(32);
         other.execute(ROW, [&stranger, &manifest(&key, &second)]).unwrap();
@@ -134,7 +148,7 @@ mod tests {
         assert!(index_again.outline(&stranger.parse().unwrap()).unwrap().is_none());
         write(&second);
         assert!(index.outline(&key).unwrap().is_none());
-        index.remove(&key).unwrap();
+        index.remove(&[key]).unwrap();
         assert!(index.outline(&key).unwrap().is_none());
     }
 
@@ -154,7 +168,8 @@ mod tests {
         for _ in 0..2 {
             let index = Index::open(folder.path()).unwrap();
             assert_eq!(index.manifest(&key).unwrap().unwrap(), manifest(&key, &content));
-            assert_eq!(index.outline(&key).unwrap().unwrap().content().to_string(), content);
+            let found = index.outline(&key).unwrap().unwrap().content();
+            assert_eq!(found, artifact(&content).digest);
             assert_eq!(index.size().unwrap(), (1, 7));
             assert_eq!(version(&Connection::open(folder.path().join(FILE)).unwrap()), Ok(VERSION));
         }

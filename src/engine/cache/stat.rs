@@ -14,7 +14,7 @@ const GRANULARITY: i64 = 2;
 
 /// What the system says about a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileStamp {
+pub struct FileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -24,7 +24,7 @@ pub(super) struct FileStamp {
 
 impl FileStamp {
     /// Asks about a file, or about everything in a folder.
-    pub(super) fn of(path: &Path) -> Result<Self, CacheError> {
+    pub fn of(path: &Path) -> Result<Self, CacheError> {
         let about = fs::metadata(path).map_err(CacheError::at(path))?;
         if about.is_dir() {
             Self::of_folder(path).map_err(CacheError::at(path))

@@ -86,17 +86,24 @@ impl ContentDigest {
         Ok(Self::of_hash(blake3::Hasher::new().update_mmap_rayon(path)?.finalize()))
     }
 
-    /// Hashes a file that may change meanwhile, in constant memory.
+    /// Hashes a file that may change meanwhile, in constant memory; a large one on all cores.
     pub fn of_file(path: &Path) -> io::Result<Self> {
+        const SMALL_PIECE: usize = 1 << 16;
+        const LARGE_PIECE: usize = 1 << 22;
         let mut file = File::open(path)?;
+        let is_large = file.metadata()?.len() >= LARGE_PIECE as u64;
+        let mut buffer = vec![0; if is_large { LARGE_PIECE } else { SMALL_PIECE }];
         let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; 1 << 16];
         loop {
             let read = file.read(&mut buffer)?;
             if read == 0 {
                 return Ok(Self::of_hash(hasher.finalize()));
             }
-            hasher.update(&buffer[..read]);
+            if is_large {
+                hasher.update_rayon(&buffer[..read]);
+            } else {
+                hasher.update(&buffer[..read]);
+            }
         }
     }
 

@@ -4,10 +4,10 @@
 //! children to save their state. A child dies with its runner, whatever kills the runner. Its
 //! output lines are [`JobEvent`]s; everything else it prints goes to the log.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,7 +20,7 @@ use super::{Executor, Submission, Urgency, exit_status};
 use crate::engine::job::{JobEvent, JobOutcome};
 use crate::engine::plan::StageIndex;
 use crate::engine::system::host;
-use crate::engine::system::process::{peak_memory, signal_group};
+use crate::engine::system::process::{kill_orphans, peak_memory, signal_group};
 
 /// How long a stage may take to save its state before it is killed.
 const GRACE: Duration = Duration::from_secs(20);
@@ -54,6 +54,11 @@ impl Running {
             }
             Urgency::Now => signal_group(&self.child, Signal::KILL),
         }
+    }
+
+    /// Returns whether its process died of a signal, so that it could not end what it had started.
+    fn was_killed(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some_and(|s| s.signal().is_some()))
     }
 
     /// Returns how the job ended, if its process is gone.
@@ -134,6 +139,13 @@ impl Local {
         })
     }
 
+    /// Ends what stages that died left running.
+    fn kill_orphans(&self) {
+        let known: BTreeSet<u32> =
+            self.running.values().map(|running| running.child.id()).collect();
+        kill_orphans(&known);
+    }
+
     /// Looks after clocks and memory, and notices children that are gone.
     fn watch(&mut self) {
         let now = Instant::now();
@@ -155,12 +167,17 @@ impl Local {
                 ended.push((stage, outcome));
             }
         }
+        let mut killed = false;
         for (stage, outcome) in ended {
-            if let Some(running) = self.running.remove(&stage) {
+            if let Some(mut running) = self.running.remove(&stage) {
                 // Still there only if the child never got its key.
-                let _ = fs::remove_file(running.waiting_log);
+                let _ = fs::remove_file(&running.waiting_log);
+                killed |= running.was_killed();
             }
             self.finished.push_back((stage, outcome));
+        }
+        if killed {
+            self.kill_orphans();
         }
     }
 
@@ -242,6 +259,8 @@ impl Drop for Local {
         for running in self.running.values_mut() {
             let _ = running.child.wait();
         }
+        self.running.clear();
+        self.kill_orphans();
     }
 }
 

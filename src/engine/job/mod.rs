@@ -5,6 +5,7 @@
 
 mod event;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
@@ -17,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::event::{JobEvent, JobOutcome};
 use crate::engine::cache::{
-    Cache, CacheError, Claim, Claimed, Patience, Reuse, StoredResult, is_network,
+    Cache, CacheError, CheckedFile, Claim, Claimed, FileStamp, Patience, Reuse, StoredResult,
+    is_network,
 };
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::key::{KeyRecord, builder};
@@ -94,6 +96,13 @@ pub struct Job {
     /// The stage's counted work, for the run record.
     #[serde(default)]
     pub work: Option<f64>,
+}
+
+/// What a stage reads, as it was when the stage began.
+struct Guard {
+    /// Stamps of outside files, in the order of their names.
+    files: Vec<FileStamp>,
+    inputs: Vec<CheckedFile>,
 }
 
 /// How a process runs a job; nothing here changes results.
@@ -180,11 +189,10 @@ impl Job {
         claim: Claim<'_>,
         conditions: Conditions,
     ) -> JobOutcome {
-        if let Some(file) = self.changed_file(cache) {
-            return JobOutcome::failed(format!(
-                "`{file}` changed before the stage began: run again"
-            ));
-        }
+        let guard = match self.guard(cache) {
+            Ok(guard) => guard,
+            Err(error) => return JobOutcome::failed(error),
+        };
         let threads = conditions.threads;
         let mut context = self.context(cache, &claim, conditions);
         let began = Instant::now();
@@ -193,7 +201,7 @@ impl Job {
             .and_then(|()| stage.as_stage().run(&mut context))
             .and_then(|()| point("stage.run.after"));
         let matters = result.is_ok() || claim.shares_state();
-        let changed = if matters { self.changed_file(cache) } else { None };
+        let changed = if matters { self.changed(cache, &guard, &context).err() } else { None };
         // State that came from other bytes than the key says is none to go on from.
         if changed.is_some()
             && let Err(error) = claim.clear_trajectory()
@@ -212,10 +220,8 @@ impl Job {
                 return JobOutcome::failed(message);
             }
         }
-        if let Some(file) = changed {
-            return JobOutcome::failed(format!(
-                "`{file}` changed while the stage ran, so its result was not kept: run again"
-            ));
+        if let Some(message) = changed {
+            return JobOutcome::failed(message);
         }
         let run = RunRecord {
             pipeline: self.pipeline.clone(),
@@ -237,7 +243,8 @@ impl Job {
             .map(|input| (input.role.as_str(), self.kinds_of(input.reference.text())))
             .collect();
         let kind = stage.as_stage().output(&kinds);
-        match claim.commit(&kind, self.record, run) {
+        let declared = context.writer.names();
+        match claim.commit(&kind, &declared, self.record, run) {
             Ok(result) => JobOutcome::Executed(result),
             Err(error) => JobOutcome::failed(error),
         }
@@ -270,9 +277,11 @@ impl Job {
             inputs: inputs.collect(),
             writer: ArtifactWriter::new(claim.output_folder()),
             state: claim.state_folder(),
+            state_owner: claim.state_owner(),
             scratch: claim.scratch_folder(),
             device: self.device.clone(),
             files: files.collect(),
+            reads_in_place: Cell::new(false),
             variables: self.record.variables.clone(),
             downloads: self.downloads.clone(),
             aliases: Box::new(cache.aliases()),
@@ -280,6 +289,40 @@ impl Job {
             stop: conditions.stop,
             report: Box::new(move |progress| (conditions.emit)(JobEvent::Progress(progress))),
         }
+    }
+
+    /// Makes sure that inputs and outside files are what the key says, and notes how they look.
+    fn guard(&self, cache: &Cache) -> Result<Guard, String> {
+        let stamp = |path: &PathBuf| FileStamp::of(path).map_err(|error| error.to_string());
+        let files = self.files.values().map(stamp).collect::<Result<_, _>>()?;
+        if let Some(file) = self.changed_file(cache) {
+            return Err(format!("`{file}` changed before the stage began: run again"));
+        }
+        let mut inputs = Vec::new();
+        for member in self.inputs.iter().flat_map(|input| &input.members) {
+            let checked = cache.check_input(&member.artifact);
+            inputs.extend(checked.map_err(|error| error.to_string())?);
+        }
+        Ok(Guard { files, inputs })
+    }
+
+    /// Says what of the inputs and outside files has changed since the stage began.
+    fn changed(&self, cache: &Cache, guard: &Guard, context: &RunContext) -> Result<(), String> {
+        let message = |file: String| {
+            format!("`{file}` changed while the stage ran, so its result was not kept: run again")
+        };
+        if let Some(file) = self.changed_file(cache) {
+            return Err(message(file));
+        }
+        // Edited and edited back: equal bytes now do not mean equal bytes when it was read.
+        if context.reads_in_place.get() {
+            for (path, stamp) in self.files.values().zip(&guard.files) {
+                if FileStamp::of(path).ok().as_ref() != Some(stamp) {
+                    return Err(message(path.display().to_string()));
+                }
+            }
+        }
+        cache.check_again(&guard.inputs).map_err(|error| error.to_string())
     }
 
     /// Returns an outside file whose bytes are not the ones in the key.

@@ -191,10 +191,8 @@ impl KeyRecord {
     }
 
     /// Returns whether two records differ in nothing but device and environment.
-    pub fn is_alike(&self, other: &Self) -> bool {
-        let bare =
-            |record: &Self| Self { backend: None, variables: BTreeMap::new(), ..record.clone() };
-        bare(self) == bare(other)
+    pub fn without_environment(&self) -> StageKey {
+        Self { backend: None, variables: BTreeMap::new(), ..self.clone() }.key()
     }
 }
 

@@ -15,7 +15,7 @@ use super::prior_hits::PriorHits;
 use super::startable::{Ready, ReadyStages};
 use super::status::{StageStatus, damaged_note};
 use super::why::Causes;
-use crate::engine::cache::{Cache, CacheError, Lookup, PastRun, Reuse, StoredResult};
+use crate::engine::cache::{Cache, CacheError, Lookup, PastRun, Reuse, RunningRun, StoredResult};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::executor::{Executor, Submission, Urgency};
 use crate::engine::job::{Job, JobEvent, JobInput, JobOutcome};
@@ -59,6 +59,8 @@ pub struct Scheduler<'a, S> {
     tries: BTreeMap<StageIndex, (u32, String)>,
     draining: bool,
     run_id: String,
+    /// Held from the first job on.
+    run_lock: Option<RunningRun>,
     report: RunReport,
     emit: &'a mut dyn FnMut(Event),
 }
@@ -98,6 +100,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             tries: BTreeMap::new(),
             draining: false,
             run_id: run_id(),
+            run_lock: None,
             report: RunReport::default(),
             emit,
         }
@@ -296,6 +299,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let Some(Ready { key, record, trajectory, why, .. }) = self.ready.remove(stage) else {
             return;
         };
+        if self.run_lock.is_none() {
+            // Without it the job is no less right, only not seen to be running.
+            self.run_lock = self.cache.begin_run(&self.run_id).ok();
+        }
         let (results, cache) = (&self.report.results, self.cache);
         let inputs =
             planned.inputs.iter().map(|input| JobInput::of(input, self.plan, results, cache));

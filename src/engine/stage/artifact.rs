@@ -3,7 +3,8 @@
 //! An artifact is one or more named files. Its bytes hold results only: never a time, a host or a
 //! path, so that equal results have equal digests and stop reruns downstream.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Component, Path, PathBuf};
@@ -79,17 +80,25 @@ pub trait Artifact: Sized {
 #[derive(Debug)]
 pub struct ArtifactWriter {
     folder: PathBuf,
+    /// Names that were given out: what else is in the folder does not belong to the artifact.
+    names: RefCell<BTreeSet<String>>,
 }
 
 impl ArtifactWriter {
     /// Writes into an existing folder.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, names: RefCell::default() }
+    }
+
+    /// Returns the names of all files that were asked for.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.names.borrow().clone()
     }
 
     /// Returns the path for a file, making its parent folders.
     pub fn path(&self, name: &str) -> Result<PathBuf, ArtifactError> {
         let path = self.folder.join(plain_path(name)?);
+        self.names.borrow_mut().insert(name.to_owned());
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ArtifactError::file(name))?;
         }
@@ -177,7 +186,10 @@ pub struct StoredFile {
 }
 
 /// An artifact in the cache: its kind and files, in name order.
+///
+/// One that was read is what its digest says, and none of its names leaves a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenArtifact")]
 pub struct StoredArtifact {
     /// What it holds.
     pub kind: String,
@@ -208,6 +220,38 @@ impl StoredArtifact {
     }
 }
 
+/// An artifact as a manifest has it, to be checked.
+#[derive(Deserialize)]
+struct WrittenArtifact {
+    kind: String,
+    digest: ContentDigest,
+    files: Vec<StoredFile>,
+}
+
+impl TryFrom<WrittenArtifact> for StoredArtifact {
+    type Error = String;
+
+    fn try_from(written: WrittenArtifact) -> Result<Self, String> {
+        let WrittenArtifact { kind, digest, files } = written;
+        if files.is_empty() {
+            return Err("it has no files".to_owned());
+        }
+        for file in &files {
+            plain_path(&file.name).map_err(|error| error.to_string())?;
+        }
+        if !files.is_sorted_by(|a, b| a.name < b.name) {
+            return Err("its files are not in order of their names".to_owned());
+        }
+        let total = files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes));
+        if total.is_none_or(|total| i64::try_from(total).is_err()) {
+            return Err("the sizes of its files are impossible".to_owned());
+        }
+        let artifact = Self::new(&kind, files);
+        let same = artifact.digest == digest;
+        same.then_some(artifact).ok_or_else(|| "its digest is not that of its files".to_owned())
+    }
+}
+
 /// Returns the path if it stays inside its folder.
 pub fn plain_path(name: &str) -> Result<&Path, ArtifactError> {
     let path = Path::new(name);
@@ -226,6 +270,33 @@ mod tests {
         writer.write("deep/inside.txt", b"ok").unwrap();
         for name in ["../out", "/etc/x", "", "a/../../b"] {
             assert!(matches!(writer.write(name, b""), Err(ArtifactError::BadName(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_artifact_is_read_only_if_it_is_what_it_says() {
+        let file = |name: &str, bytes: u64| StoredFile {
+            name: name.to_owned(),
+            digest: ContentDigest::of_bytes(b"1"),
+            bytes,
+        };
+        let read = |kind: &str, files: Vec<StoredFile>| {
+            let StoredArtifact { digest, files, .. } = StoredArtifact::new("k", files);
+            let text = serde_json::json!({"kind": kind, "digest": digest, "files": files});
+            serde_json::from_value::<StoredArtifact>(text).map_err(|error| error.to_string())
+        };
+        assert!(read("k", vec![file("deep/a", 1), file("b", 2)]).is_ok());
+        for (kind, files, why) in [
+            ("k", vec![], "no files"),
+            ("k", vec![file("../../x", 1)], "plain relative path"),
+            ("k", vec![file("/abs/x", 1)], "plain relative path"),
+            ("k", vec![file("a", 1), file("a", 1)], "in order"),
+            ("k", vec![file("a", 1 << 63)], "impossible"),
+            ("k", vec![file("a", u64::MAX), file("b", 1)], "impossible"),
+            ("other", vec![file("a", 1)], "digest"),
+        ] {
+            let error = read(kind, files).unwrap_err();
+            assert!(error.contains(why), "{error}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a running stage sees: its inputs, a place to write, and a line to the person watching.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
@@ -68,9 +69,12 @@ pub struct RunContext {
     pub(crate) inputs: BTreeMap<String, Vec<Member>>,
     pub(crate) writer: ArtifactWriter,
     pub(crate) state: PathBuf,
+    pub(crate) state_owner: String,
     pub(crate) scratch: PathBuf,
     pub(crate) device: String,
     pub(crate) files: BTreeMap<String, (PathBuf, ContentDigest)>,
+    /// Whether outside files may have been read where they are.
+    pub(crate) reads_in_place: Cell<bool>,
     pub(crate) variables: BTreeMap<String, Option<String>>,
     pub(crate) downloads: DownloadPolicy,
     pub(crate) aliases: Box<dyn FileAliases>,
@@ -130,6 +134,12 @@ impl RunContext {
         &self.state
     }
 
+    /// Returns the name of what the state belongs to. State is marked with it, so that files from
+    /// elsewhere are not taken for it.
+    pub fn state_owner(&self) -> &str {
+        &self.state_owner
+    }
+
     /// Returns an empty folder that is thrown away when the stage ends.
     pub fn scratch_folder(&self) -> &Path {
         &self.scratch
@@ -157,6 +167,7 @@ impl RunContext {
     /// Returns where the declared outside files and folders are, by their last name. Reading them
     /// in place is fine: one that changes meanwhile is noticed when the stage has ended.
     pub fn outside_files(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.reads_in_place.set(true);
         self.files.iter().map(|(name, (path, _))| (name.as_str(), path.as_path()))
     }
 

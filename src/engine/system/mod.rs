@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod failpoint;
+pub mod file_type;
 pub mod host;
 pub(crate) mod parallel;
 pub mod process;

@@ -1,26 +1,26 @@
 //! Keeps processes from outliving the one that started them.
 //!
-//! A stage process dies with its runner. A user's program runs under a supervisor: a process of
-//! this program that leads a group of its own, notices when the stage is gone, and then kills the
-//! whole group. What the program's own children leave running ends with it, too.
+//! A stage process dies with its runner, a user's program with its stage. Both the runner and the
+//! stage process are child subreapers: whatever a program leaves running, in its process group or out
+//! of it, becomes a child of theirs, and is killed. Only if runner and stage are killed in the same
+//! moment is nobody left to do so; then the program itself still dies, what it started may not.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpid, getppid, kill_process_group};
-use serde::{Deserialize, Serialize};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, kill_process_group, waitpid,
+};
 
-/// How a supervised program ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramEnd {
     /// With an exit code.
     Code(i32),
@@ -46,62 +46,113 @@ pub fn this_program() -> io::Result<PathBuf> {
 
 /// Makes sure that this process ends when its parent does, however that happens.
 pub fn die_with(parent: u32) -> io::Result<()> {
-    on_death_of_parent(parent, Signal::KILL, || std::process::abort())
+    on_death_of_parent(Signal::KILL)?;
+    #[cfg(not(target_os = "linux"))]
+    thread::spawn(move || {
+        while parent_is(parent) {
+            thread::sleep(Duration::from_millis(500));
+        }
+        std::process::abort();
+    });
+    // The parent may have died before the request was in place.
+    if parent_is(parent) { Ok(()) } else { Err(io::Error::other("the parent process is gone")) }
 }
 
-/// Starts a program under a supervisor that leads a process group of its own.
+/// Makes this process the parent of everything below it that loses its own.
+pub fn adopt_orphans() {
+    // Where the system can't, the members of process groups are killed all the same.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+}
+
+/// Kills what processes that are gone have left to this one; `known` are its own children.
+pub fn kill_orphans(known: &BTreeSet<u32>) {
+    const PAUSE: Duration = Duration::from_millis(1);
+    /// A program that starts processes faster than they can be killed is left to the user.
+    const TRIES: usize = 1000;
+    if !adopts_orphans() {
+        return;
+    }
+    for _ in 0..TRIES {
+        let orphans: Vec<_> = children().into_iter().filter(|id| !known.contains(id)).collect();
+        if orphans.is_empty() {
+            return;
+        }
+        for process in orphans.into_iter().filter_map(pid) {
+            let _ = kill_process(process, Signal::KILL);
+            let _ = waitpid(Some(process), WaitOptions::NOHANG);
+        }
+        // A killed process hands its own children on.
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Runs a program in a process group of its own; when it has ended, nothing that it started is left.
 ///
-/// The caller sets folder and environment; what the program prints goes to standard error. The
-/// supervisor's own output is one line: a [`ProgramEnd`].
-pub fn supervised(args: &[String]) -> io::Result<Command> {
-    let mut command = Command::new(this_program()?);
-    command
-        .args(["supervise", "--parent", &std::process::id().to_string(), "--"])
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .process_group(0);
-    Ok(command)
-}
-
-/// Sends a signal to a supervisor, its program and everything that they started.
-pub fn signal_group(supervisor: &Child, signal: Signal) {
-    if let Some(group) = i32::try_from(supervisor.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, signal);
-    }
-}
-
-/// Runs a program to its end; the work of the supervisor process.
-pub fn supervise(parent: u32, args: &[String]) -> io::Result<ProgramEnd> {
-    // A stop request is for the program, which gets it as a member of the group.
-    let asked = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&asked))?;
-    }
-    on_death_of_parent(parent, Signal::TERM, kill_own_group)?;
+/// The caller sets folder and environment; what the program prints goes to standard error. When
+/// `should_stop` says so, its group is asked to end; if this process has lost its parent, it is killed.
+pub fn run_program(
+    args: &[String],
+    set_up: impl FnOnce(&mut Command),
+    should_stop: impl Fn() -> bool,
+) -> io::Result<ProgramEnd> {
     let [program, rest @ ..] = args else {
         return Ok(ProgramEnd::NotStarted("no program".to_owned()));
     };
+    let runner = getppid();
+    // Time to kill the program's group before this process ends.
+    on_death_of_parent(Signal::TERM)?;
+    let mut command = Command::new(program);
     let log = io::stderr().as_fd().try_clone_to_owned()?;
-    let started = Command::new(program).args(rest).stdin(Stdio::null()).stdout(log).spawn();
-    let mut child = match started {
+    command.args(rest).stdin(Stdio::null()).stdout(log).process_group(0);
+    set_up(&mut command);
+    die_with_this_process(&mut command);
+    let mut child = match command.spawn() {
         Ok(child) => child,
         Err(cause) => {
             return Ok(ProgramEnd::NotStarted(format!("can't start `{program}`: {cause}")));
         }
     };
+    let end = wait(&mut child, || getppid() != runner, should_stop);
+    signal_group(&child, Signal::KILL);
+    let _ = child.wait();
+    kill_orphans(&BTreeSet::new());
+    on_death_of_parent(Signal::KILL)?;
+    end
+}
+
+fn wait(
+    child: &mut Child,
+    is_orphaned: impl Fn() -> bool,
+    should_stop: impl Fn() -> bool,
+) -> io::Result<ProgramEnd> {
+    const LONGEST_PAUSE: Duration = Duration::from_millis(10);
     let mut pause = Duration::from_millis(1);
     let mut peak = None;
+    let mut asked = false;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(program_end(status, peak));
         }
-        if asked.swap(false, Ordering::Relaxed) && !parent_is(parent) {
-            kill_own_group();
+        if should_stop() {
+            if is_orphaned() {
+                signal_group(child, Signal::KILL);
+            } else if !asked {
+                // A program that ignores this is killed with this process after the grace period.
+                asked = true;
+                signal_group(child, Signal::TERM);
+            }
         }
         peak = peak_memory(&child.id().to_string()).max(peak);
         thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Sends a signal to a process and all of its group.
+pub fn signal_group(leader: &Child, signal: Signal) {
+    if let Some(group) = pid(leader.id()) {
+        let _ = kill_process_group(group, signal);
     }
 }
 
@@ -112,30 +163,52 @@ fn program_end(status: ExitStatus, peak_memory: Option<u64>) -> ProgramEnd {
     }
 }
 
-fn kill_own_group() {
-    let _ = kill_process_group(getpid(), Signal::KILL);
-}
-
-/// Has the system send this process a signal when its parent dies. Elsewhere than on Linux a
-/// thread watches the parent, and acts.
-fn on_death_of_parent(parent: u32, signal: Signal, act: fn()) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        let _ = act;
-        rustix::process::set_parent_process_death_signal(Some(signal))?;
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = signal;
-        thread::spawn(move || {
-            while parent_is(parent) {
-                thread::sleep(Duration::from_millis(500));
-            }
-            act();
+/// Has the system kill a program, once started, when this process dies.
+#[expect(unsafe_code, reason = "only the new process itself can ask for it, before the program")]
+fn die_with_this_process(command: &mut Command) {
+    let parent = std::process::id();
+    // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
+    unsafe {
+        command.pre_exec(move || {
+            on_death_of_parent(Signal::KILL)?;
+            if parent_is(parent) { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
         });
     }
-    // The parent may have died before the request was in place.
-    if parent_is(parent) { Ok(()) } else { Err(io::Error::other("the parent process is gone")) }
+}
+
+/// Has the system send this process a signal when its parent dies, where it can.
+fn on_death_of_parent(signal: Signal) -> io::Result<()> {
+    if cfg!(target_os = "linux") {
+        rustix::process::set_parent_process_death_signal(Some(signal))?;
+    }
+    Ok(())
+}
+
+fn adopts_orphans() -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::process::child_subreaper().is_ok_and(|set| set.is_some());
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Returns the processes whose parent is this one.
+fn children() -> Vec<u32> {
+    let own = getpid().as_raw_pid();
+    let is_own = |process: &u32| parent_of(*process) == Some(own);
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|item| item.file_name().to_str()?.parse().ok());
+    processes.filter(is_own).collect()
+}
+
+fn parent_of(process: u32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name in parentheses may hold anything; state and parent follow.
+    let (_, rest) = text.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok()
+}
+
+fn pid(process: u32) -> Option<Pid> {
+    i32::try_from(process).ok().and_then(Pid::from_raw)
 }
 
 fn parent_is(process: u32) -> bool {

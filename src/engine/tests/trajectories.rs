@@ -329,7 +329,7 @@ fn collect(fixture: &Fixture, roots: &GcRoots, enough: Option<u64>) -> usize {
     let wanted: u64 = collection.trajectories.iter().map(|trajectory| trajectory.bytes).sum();
     let freed = cache.collect(&collection, &cache.hold_alone().unwrap()).unwrap();
     assert!(freed >= wanted);
-    assert!(cache.verify().unwrap().is_empty());
+    assert!(cache.verify().unwrap().is_sound());
     cache.trajectories().unwrap().len()
 }
 

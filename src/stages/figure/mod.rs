@@ -210,3 +210,13 @@ impl Figure {
         Ok(inputs)
     }
 }
+
+/// A stage and the key of its settings; when the key changes, every user computes again.
+#[cfg(test)]
+pub(super) const PINNED: (&str, &str) = (
+    r#"Figure(
+    records: [Each("dimension-{seed}")],
+    picture: VarianceSpectrum(caption: "c", label: "l", series: "seed"),
+)"#,
+    "877addfe",
+);

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::Workspace;
+use crate::cli::workspace::{Workspace, hold};
 use crate::engine::run::options::RunReport;
 use crate::engine::run::status::StageStatus;
 use crate::report::{document, latex_macros, page};
@@ -60,7 +60,7 @@ pub(super) fn write(
     folder: &Path,
     refresh: Option<u32>,
 ) -> Result<Vec<String>, CommandError> {
-    let _in_use = workspace.cache.hold().ok();
+    let _in_use = hold(&workspace.cache)?;
     let statuses = workspace.statuses()?;
     let content = facts::collect(workspace, &statuses)?;
     let page = page::render(&content, refresh).map_err(CommandError::failed)?;

@@ -1,0 +1,154 @@
+//! What processes that were killed have left, and how runs that live are known.
+//!
+//! A run that has jobs holds a lock for as long as it lives; files of runs whose lock nobody holds
+//! belong to nobody. Working folders are looked at under the lock of their key, so nothing that is in
+//! use is touched. Checkpoints stay until their key has a result.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+
+use super::lock::Lock;
+use super::trajectory::remove;
+use super::{Cache, CacheError};
+use crate::engine::digest::StageKey;
+
+const LOCK: &str = "lock";
+
+/// A run that lives; as long as it does, its jobs are its own.
+#[derive(Debug)]
+pub struct RunningRun {
+    lock: Option<Lock>,
+}
+
+impl Drop for RunningRun {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            lock.release();
+        }
+    }
+}
+
+impl Cache {
+    /// Tells other processes that a run lives, until the result is dropped.
+    pub fn begin_run(&self, run: &str) -> Result<RunningRun, CacheError> {
+        Ok(RunningRun { lock: Lock::try_acquire(&self.run_lock(run))? })
+    }
+
+    /// Returns where one run keeps the job for a stage's process.
+    pub fn job_path(&self, key: &StageKey, run: &str) -> PathBuf {
+        self.jobs().join(format!("{key}.{run}.json"))
+    }
+
+    /// Returns the keys of stages that run just now.
+    pub fn running(&self) -> BTreeSet<StageKey> {
+        let mut living = LivingRuns::default();
+        let jobs = files_of(&self.jobs());
+        let jobs = jobs.iter().filter_map(|name| parse(name));
+        let jobs = jobs.filter(|(_, run)| living.contains(self, run));
+        jobs.map(|(key, _)| key).collect()
+    }
+
+    /// Removes what killed processes have left, whether a pipeline reaches it or not.
+    pub fn remove_leftovers(&self) -> Result<(), CacheError> {
+        if !self.is_writable() {
+            return Ok(());
+        }
+        let mut living = LivingRuns::default();
+        for name in files_of(&self.jobs()) {
+            let path = self.jobs().join(&name);
+            let run = name.strip_suffix(LOCK).and_then(|name| name.strip_suffix('.'));
+            if let Some(run) = run {
+                release_if_free(&self.run_lock(run))?;
+            } else if parse(&name).is_none_or(|(_, run)| !living.contains(self, run)) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        for name in files_of(&self.root.join("work")) {
+            let folder = self.root.join("work").join(&name);
+            let lock = self.root.join("claims").join(format!("{name}.{LOCK}"));
+            if let Some(lock) = Lock::try_acquire(&lock)? {
+                let cleared = self.clear_work(&folder, name.parse().ok());
+                lock.release();
+                cleared?;
+            }
+        }
+        for name in files_of(&self.root.join("claims")) {
+            // The others are held by nobody most of the time, and stay.
+            let is_of_key =
+                name.split('.').next().is_some_and(|key| key.parse::<StageKey>().is_ok());
+            if is_of_key {
+                release_if_free(&self.root.join("claims").join(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a working folder; the state of a key that has no result stays.
+    fn clear_work(&self, folder: &Path, key: Option<StageKey>) -> Result<(), CacheError> {
+        let is_published = match &key {
+            Some(key) => self.index.outline(key)?.is_some(),
+            None => true,
+        };
+        if is_published || !has_state(folder) {
+            return if folder.is_dir() {
+                remove(folder)
+            } else {
+                fs::remove_file(folder).map_err(CacheError::at(folder))
+            };
+        }
+        remove(&folder.join("output"))?;
+        remove(&folder.join("scratch"))
+    }
+
+    fn jobs(&self) -> PathBuf {
+        self.root.join("jobs")
+    }
+
+    fn run_lock(&self, run: &str) -> PathBuf {
+        self.jobs().join(format!("{run}.{LOCK}"))
+    }
+}
+
+/// What is known of runs, so that each is asked about once.
+#[derive(Default)]
+struct LivingRuns {
+    living: BTreeSet<String>,
+    dead: BTreeSet<String>,
+}
+
+impl LivingRuns {
+    fn contains(&mut self, cache: &Cache, run: &str) -> bool {
+        if self.living.contains(run) || self.dead.contains(run) {
+            return self.living.contains(run);
+        }
+        let lives = Lock::is_held(&cache.run_lock(run));
+        let known = if lives { &mut self.living } else { &mut self.dead };
+        known.insert(run.to_owned());
+        lives
+    }
+}
+
+/// Returns the key and the run in the name of a job's file.
+fn parse(name: &str) -> Option<(StageKey, &str)> {
+    let (key, rest) = name.split_once('.')?;
+    let (run, _) = rest.split_once('.')?;
+    Some((key.parse().ok()?, run))
+}
+
+fn has_state(folder: &Path) -> bool {
+    fs::read_dir(folder.join("state")).is_ok_and(|mut items| items.next().is_some())
+}
+
+fn release_if_free(path: &Path) -> Result<(), CacheError> {
+    if let Some(lock) = Lock::try_acquire(path)? {
+        lock.release();
+    }
+    Ok(())
+}
+
+/// Returns the names of what is in a folder, as far as they are text.
+fn files_of(folder: &Path) -> Vec<String> {
+    let name = |item: DirEntry| item.file_name().into_string().ok();
+    fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name).collect()
+}

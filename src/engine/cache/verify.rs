@@ -1,0 +1,113 @@
+//! Checks everything that can be checked, and makes the index anew.
+//!
+//! A manifest is checked against its key, its artifact against its files, every file against its
+//! digest, and the index against the manifests. What nobody can tell is whether a manifest, its key
+//! and its files were made up together: a stranger's cache is to be trusted like a stranger's program.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::index::Index;
+use super::objects::Check;
+use super::{Cache, CacheError, Entry, adopt_all, files_below, hold_alone};
+use crate::engine::digest::StageKey;
+use crate::engine::system::parallel;
+
+/// What a check of the whole cache found.
+#[derive(Debug, Default)]
+pub struct Verification {
+    /// How many results were checked.
+    pub results: usize,
+    /// Results and manifests that can't be used, with what is wrong.
+    pub damaged: BTreeMap<String, String>,
+    /// Rows of the index that are not what the manifests say, with what is wrong.
+    pub deviating: BTreeMap<String, String>,
+}
+
+impl Verification {
+    /// Returns whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.damaged.is_empty() && self.deviating.is_empty()
+    }
+}
+
+impl Cache {
+    /// Checks every manifest, every row of the index, and every file of every result by digest. The
+    /// caller holds the cache, so that nothing is collected meanwhile.
+    pub fn verify(&self) -> Result<Verification, CacheError> {
+        let mut found = Verification::default();
+        // Rows first: one that is written meanwhile has a manifest already.
+        let rows = self.index.keys()?;
+        let mut manifests = BTreeMap::new();
+        for path in files_below(&self.root.join("entries"))? {
+            match Entry::check(&path) {
+                Ok(entry) if self.entry_path(&entry.key) == path => {
+                    manifests.insert(entry.key, entry);
+                }
+                Ok(_) => {
+                    let what = "this manifest is stored under another key".to_owned();
+                    found.damaged.insert(path.display().to_string(), what);
+                }
+                Err(what) => {
+                    found
+                        .damaged
+                        .insert(path.display().to_string(), format!("this manifest {what}"));
+                }
+            }
+        }
+        for key in self.index.deviating(&manifests)?.into_iter().filter(|key| rows.contains(key)) {
+            let has_manifest = key.parse().is_ok_and(|key: StageKey| manifests.contains_key(&key));
+            let what = if has_manifest { "differs from its manifest" } else { "has no manifest" };
+            found.deviating.insert(key, format!("its row in the index {what}"));
+        }
+        if self.is_writable() {
+            self.adopt()?;
+        }
+        let entries: Vec<_> = manifests.values().collect();
+        let objects = &self.objects;
+        let check = |entry: &&Entry| objects.check(&entry.artifact, Check::Everything).err();
+        for (entry, damage) in entries.iter().zip(parallel::map(&entries, check)) {
+            if let Some(damage) = damage {
+                let damage = self.with_suspects(&entry.artifact, &damage);
+                found.damaged.insert(entry.key.to_string(), damage);
+            }
+        }
+        if !found.damaged.is_empty() && self.is_writable() {
+            self.index.forget_sound()?;
+        }
+        found.results = manifests.len();
+        Ok(found)
+    }
+
+    /// Makes the index anew from the manifests; returns how many there are. The history of runs
+    /// stays, unless the index can't be read at all. A result whose manifest is lost, but not its
+    /// row, gets it back.
+    pub fn rebuild(root: &Path) -> Result<usize, CacheError> {
+        let _alone = hold_alone(root)?;
+        let sound = Index::open(root).is_ok_and(|index| index.damage().is_ok_and(|d| d.is_none()));
+        if !sound {
+            Index::delete(root)?;
+        }
+        let cache = Self::open(root, Check::Small)?;
+        cache.restore_manifests()?;
+        cache.index.forget_entries()?;
+        cache.adopt()?;
+        Ok(cache.size()?.0)
+    }
+
+    fn restore_manifests(&self) -> Result<(), CacheError> {
+        let temporary = self.root.join("work").join("manifest.json");
+        for entry in self.index.intact()? {
+            let is_lost = Entry::read(&self.entry_path(&entry.key)).is_none();
+            if is_lost && self.objects.check(&entry.artifact, Check::Small).is_ok() {
+                self.write_manifest(&entry, &temporary)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts manifests into the index that it lacks.
+    pub(super) fn adopt(&self) -> Result<(), CacheError> {
+        adopt_all(&self.root, &self.index)
+    }
+}
