@@ -121,6 +121,52 @@ fn images_and_vectors_have_a_spectrum_as_they_are() {
 }
 
 #[test]
+fn estimates_from_few_points_carry_a_note_and_those_from_more_do_not() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", axes: {"samples": [5, 40]}, stages: {
+        "points-{samples}": Dataset(source: Manifold(shape: SwissRoll, samples: Axis(samples), seed: 0)),
+        "axes-{samples}": Estimate(points: "points-{samples}", estimator: Spectrum(threshold: 0.9)),
+        "two-{samples}": Estimate(points: "points-{samples}", estimator: TwoNn()),
+    })"#,
+    );
+    sandbox.run().ok();
+    for (stage, note) in [
+        ("axes-5", Some("estimated from only 5 points, so this is a rough number")),
+        ("two-5", Some("estimated from only 4 points, so this is a rough number")),
+        ("axes-40", None),
+        ("two-40", None),
+    ] {
+        sandbox.call(&["export", stage, stage]).ok();
+        let text = sandbox.read(&format!("{stage}/record.json"));
+        let values: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(values["note"].as_str(), note, "{stage}: {values}");
+        let log = sandbox.call(&["log", stage]).ok().stdout;
+        let warning = note.map(|note| format!("warning: {note}"));
+        assert_eq!(warning.is_some(), log.contains("warning"), "{stage}: {log}");
+        assert!(warning.is_none_or(|warning| log.contains(&warning)), "{stage}: {log}");
+    }
+}
+
+#[test]
+fn one_sample_is_refused_where_a_data_set_is_made() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+        "all": Dataset(source: Table(columns: ["x", "y"]), path: "data.csv"),
+        "last": Preprocess(data: "all", steps: [First(1)]),
+    })"#,
+    );
+    sandbox.write("data.csv", CSV);
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    let told = "a data set needs at least 2 vectors, but only 1 is left: select more of them";
+    assert!(failed.stderr.contains("failed: last"), "{}", failed.stderr);
+    assert!(failed.stderr.contains(told), "{}", failed.stderr);
+    sandbox.write("data.csv", "x,y\n1,2\n");
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    assert!(failed.stderr.contains("failed: all"), "{}", failed.stderr);
+    assert!(failed.stderr.contains(told), "{}", failed.stderr);
+}
+
+#[test]
 fn sub_folders_are_classes_and_broken_pictures_are_named_or_left_out() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "own", stages: {
@@ -284,10 +330,10 @@ fn parts_of_a_set_never_overlap_whatever_is_selected_or_done_before() {
         "train-x": Dataset(source: Table(class: "kind"), path: "data.csv", split: Train,
                            select: {"class": Names(["x"])}),
         "drawn": Dataset(source: Dsprites(Render(size: 8, supersampling: 4,
-                                                 factors: Continuous(samples: 5, seed: 0)))),
+                                                 factors: Continuous(samples: 20, seed: 0)))),
         "drawn-test": Preprocess(data: "drawn", split: Test),
         "drawn-at-once": Dataset(source: Dsprites(Render(size: 8, supersampling: 4,
-                                                         factors: Continuous(samples: 5, seed: 0))),
+                                                         factors: Continuous(samples: 20, seed: 0))),
                                  split: Test),
     })"#,
     );

@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::numerics::memory;
+
 /// Says why a data set could not be loaded.
 #[derive(Debug, Error)]
 pub enum DataError {
@@ -44,6 +46,16 @@ pub enum DataError {
         /// What is expected there and what was found.
         reason: String,
     },
+    /// Something would not fit into memory.
+    #[error("{what} {size}: {advice}")]
+    TooLarge {
+        /// What would be held, with its file.
+        what: String,
+        /// How much it would take, and how much there is.
+        size: memory::TooLarge,
+        /// What to do about it.
+        advice: &'static str,
+    },
     /// The samples lack something that the settings name.
     #[error("these samples have no {what} `{name}`{}", only(present))]
     Unknown {
@@ -64,6 +76,13 @@ impl DataError {
     pub fn file(file: &str) -> impl FnOnce(io::Error) -> Self + use<> {
         let file = file.to_owned();
         move |cause| Self::File { file, cause }
+    }
+
+    /// Says that part of a file does not fit into memory.
+    pub(super) fn too_large(what: impl ToString) -> impl FnOnce(memory::TooLarge) -> Self {
+        let what = what.to_string();
+        let advice = "use a smaller file, or more memory";
+        move |size| Self::TooLarge { what, size, advice }
     }
 
     /// Says what is wrong at a place of a file.

@@ -84,6 +84,11 @@ impl DataFile<'_> {
         File::open(self.path).map_err(DataError::file(self.name))
     }
 
+    /// Returns the file's length in bytes, packed if it is.
+    pub fn length(&self) -> Result<u64, DataError> {
+        std::fs::metadata(self.path).map(|file| file.len()).map_err(DataError::file(self.name))
+    }
+
     /// Opens the file, unpacking it if its first bytes say that it is gzipped.
     pub fn open_unpacked(&self) -> Result<Box<dyn BufRead + Send>, DataError> {
         const GZIP: [u8; 2] = [0x1f, 0x8b];

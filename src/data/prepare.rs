@@ -13,7 +13,7 @@ use super::steps::{self, PixelSteps, Step};
 use super::{
     Annotations, Catalog, Content, DataError, ImageShape, ImageSource, Samples, Split, Vectors,
 };
-use crate::numerics::Points;
+use crate::numerics::{Points, memory};
 
 /// Bytes of finished images that are held at a time.
 const MOST_FINISHED: usize = 64 << 20;
@@ -124,7 +124,7 @@ pub fn prepare(
             Ok(Prepared::Images { shape, count, annotations, partition, skipped })
         }
         Samples::Vectors(vectors, partition) => {
-            let (vectors, partition) = choose_vectors(&vectors, partition, recipe)?;
+            let (vectors, partition) = choose_vectors(vectors, partition, recipe)?;
             on_progress(vectors.points().rows() as u64, vectors.points().rows() as u64);
             Ok(Prepared::Vectors { vectors, partition, skipped: Vec::new() })
         }
@@ -171,7 +171,13 @@ fn stream(
     let mut kept = Vec::with_capacity(rows.len());
     let mut varies = Varies::default();
     let block = source.block().min(MOST_FINISHED / finished_size.max(1)).max(1);
-    let mut buffer = vec![0; block.min(rows.len()) * size];
+    let held = block.min(rows.len());
+    let needed = held.saturating_mul(size.saturating_add(finished_size));
+    memory::check_values::<u8>(needed).map_err(DataError::too_large(format!(
+        "reading images of {} pixels, {held} at a time,",
+        source.shape()
+    )))?;
+    let mut buffer = vec![0; held * size];
     sink.begin(steps.shape(), rows.len())?;
     for block in rows.chunks(block) {
         let pixels = &mut buffer[..block.len() * size];
@@ -209,24 +215,19 @@ fn stream(
 }
 
 fn choose_vectors(
-    vectors: &Vectors,
+    vectors: Vectors,
     partition: Option<Vec<Split>>,
     recipe: &Recipe<'_>,
 ) -> Result<(Vectors, Option<Vec<Split>>), DataError> {
-    let catalog = Catalog {
-        count: vectors.points().rows(),
-        annotations: vectors.annotations().clone(),
-        partition,
-    };
+    let (points, annotations, coordinates) = vectors.into_parts();
+    let catalog = Catalog { count: points.rows(), annotations, partition };
     let rows = chosen_rows(&catalog, recipe)?;
-    let width = vectors.points().width();
-    let values = rows.iter().flat_map(|&row| vectors.points().row(row)).copied().collect();
-    let points = scaled(Points::from_rows(width, values), recipe.steps.iter(), recipe.like)?;
+    let points = scaled(points.keep(&rows), recipe.steps.iter(), recipe.like)?;
     let mut varies = Varies::default();
-    varies.see(points.values(), width);
+    varies.see(points.values(), points.width());
     varies.check("vectors")?;
     let chosen = Vectors::new(points, catalog.annotations.of(&rows))?;
-    let chosen = chosen.with_coordinates(vectors.coordinates().to_vec());
+    let chosen = chosen.with_coordinates(coordinates);
     Ok((chosen, parts_of(&catalog, &rows, recipe)))
 }
 
@@ -286,7 +287,12 @@ impl<T: Copy + PartialEq> Varies<T> {
         if self.count == 0 {
             return Err(DataError::Unfit(format!("there are no {what} left")));
         }
-        if self.count > 1 && !self.differ {
+        if self.count == 1 {
+            return Err(DataError::Unfit(format!(
+                "a data set needs at least 2 {what}, but only 1 is left: select more of them"
+            )));
+        }
+        if !self.differ {
             return Err(DataError::Unfit(format!(
                 "all {} {what} are identical, so there is nothing to learn from them",
                 self.count
@@ -300,6 +306,8 @@ impl<T: Copy + PartialEq> Varies<T> {
 #[derive(Default)]
 struct PointSink {
     width: usize,
+    /// How many values there may be.
+    most: usize,
     values: Vec<f32>,
 }
 
@@ -312,11 +320,17 @@ impl PointSink {
 impl ImageSink for PointSink {
     fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError> {
         self.width = shape.pixels();
-        self.values.reserve_exact(self.width * most);
-        Ok(())
+        self.most = self.width.saturating_mul(most);
+        memory::check_values::<f32>(self.most).map_err(|size| DataError::TooLarge {
+            what: format!("{most} images of {shape} pixels as vectors"),
+            size,
+            advice: "leave out `Flatten`, or keep fewer with `First` or `Subset`",
+        })
     }
 
     fn push(&mut self, pixels: &[u8]) -> Result<(), DataError> {
+        let full = |_| DataError::Unfit("the vectors do not fit in memory".to_owned());
+        memory::grow(&mut self.values, pixels.len(), self.most).map_err(full)?;
         self.values.extend(pixels.iter().map(|&pixel| unit(pixel)));
         Ok(())
     }
@@ -328,6 +342,7 @@ mod tests {
 
     use super::*;
     use crate::data::{Broken, Factors};
+    use crate::numerics::memory::pretended::with_available;
 
     /// Seven images of two pixels that hold their row; the third is damaged; two in a block.
     struct Rows {
@@ -423,6 +438,48 @@ mod tests {
             panic!("these are vectors");
         };
         assert_eq!(vectors.points().row(6), [6.0 / 255.0; 2]);
+    }
+
+    #[test]
+    fn one_sample_is_no_data_set() {
+        let none = BTreeMap::new();
+        let steps = [Step::First(NonZeroUsize::MIN)];
+        let refused = |what| {
+            format!("a data set needs at least 2 {what}, but only 1 is left: select more of them")
+        };
+        let error = run(Rows::new(None), &recipe(&none, &steps)).unwrap_err();
+        assert_eq!(error, refused("images"));
+        let points = Points::new(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let vectors = Vectors::new(points, Annotations::default()).unwrap();
+        let samples = Samples::Vectors(vectors, None);
+        let recipe = recipe(&none, &steps);
+        let error = prepare(samples, &recipe, &mut Vec::new(), &mut |_, _| ()).unwrap_err();
+        assert_eq!(error.to_string(), refused("vectors"));
+    }
+
+    #[test]
+    fn images_pass_through_in_blocks_and_vectors_that_do_not_fit_are_refused_beforehand() {
+        let none = BTreeMap::new();
+        // Two images of two pixels in a block, before and after the steps.
+        let images = |available| {
+            with_available(available, || run(Rows::new(None), &recipe(&none, &[])).map(|_| ()))
+        };
+        assert_eq!(images(8), Ok(()));
+        assert_eq!(
+            images(7).unwrap_err(),
+            "reading images of 1 x 1 x 2 pixels, 2 at a time, would take 0.0 GB of memory, but \
+             only 0.0 GB is available: use a smaller file, or more memory"
+        );
+        let flat = |available| {
+            let recipe = recipe(&none, &[Step::Flatten]);
+            with_available(available, || run(Rows::new(None), &recipe).map(|_| ()))
+        };
+        assert_eq!(flat(7 * 2 * 4), Ok(()));
+        assert_eq!(
+            flat(7 * 2 * 4 - 1).unwrap_err(),
+            "7 images of 1 x 1 x 2 pixels as vectors would take 0.0 GB of memory, but only 0.0 GB \
+             is available: leave out `Flatten`, or keep fewer with `First` or `Subset`"
+        );
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Vectors {
         &self.points
     }
 
+    /// Takes the vectors out, with what is known of them and the names of their coordinates.
+    pub(super) fn into_parts(self) -> (Points, Annotations, Vec<String>) {
+        (self.points, self.annotations, self.coordinates)
+    }
+
     /// Returns what is known of the vectors.
     pub const fn annotations(&self) -> &Annotations {
         &self.annotations

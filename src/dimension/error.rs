@@ -11,6 +11,27 @@ pub enum EstimateError {
     /// There is nothing to measure.
     #[error("there are no points, or they have no coordinates")]
     NoPoints,
+    /// There are fewer points than the estimator can use.
+    #[error("at least {needed} points are needed, found {points}: {reason}")]
+    FewPoints {
+        /// Points that the estimator needs.
+        needed: usize,
+        /// Number of points.
+        points: usize,
+        /// Why fewer tell nothing.
+        reason: &'static str,
+    },
+    /// The estimate is larger than the points allow.
+    #[error(
+        "an estimate of {dimension} dimensions can't rest on {points} points, which always lie in \
+         {}: use more points", points - 1
+    )]
+    Unsupported {
+        /// The estimated dimension, in digits.
+        dimension: String,
+        /// Number of points.
+        points: usize,
+    },
     /// All points coincide.
     #[error("all {points} points coincide, so no coordinate has a share of the variance")]
     NoVariance {
@@ -45,13 +66,24 @@ pub enum EstimateError {
         /// Number of points.
         points: usize,
     },
+    /// The neighbors of every point lie in one place.
+    #[error(
+        "the {neighbors} neighbors of each of the {points} points coincide, so they have no \
+         principal axes: raise `neighbors`"
+    )]
+    SameNeighbors {
+        /// Neighbors of each point.
+        neighbors: usize,
+        /// Number of points.
+        points: usize,
+    },
     /// All neighbors are equally far from their points.
     #[error("all neighbors of a point are equally far from it, so their number does not grow")]
     EquallyFar,
     /// Too few points are left.
     #[error(
-        "{kept} of {points} points remain after discarding, but at least 2 are needed: lower \
-         `discard`"
+        "{kept} of {points} points remain after discarding, but at least 3 are needed: use more \
+         points, or lower `discard`"
     )]
     FewRatios {
         /// Points that are left.

@@ -24,6 +24,21 @@ pub(super) trait Estimator {
         2
     }
 
+    /// Returns the fewest points that it can use, and why, beside those that are neighbors.
+    fn fewest_points(&self) -> Option<(usize, &'static str)> {
+        None
+    }
+
+    /// Returns whether all principal axes of all points may be counted.
+    fn counts_all_axes(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the dimension is one of space, which is below the number of points.
+    fn is_bounded_by_points(&self) -> bool {
+        true
+    }
+
     /// Returns what is wrong with the settings, beside too few neighbors.
     fn problem(&self) -> Option<String> {
         None

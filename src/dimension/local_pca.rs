@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
 use super::pca_rules::PcaRule;
+use super::support::TWO_ARE_A_LINE;
 use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
 use crate::geometry::Neighbors;
 use crate::numerics::{PcaError, Points, PrincipalAxes};
@@ -56,7 +57,8 @@ impl LocalPca {
         // Neighbors that all coincide have no axes.
         let found: Vec<Option<f64>> = found.into_iter().collect::<Result<_, _>>()?;
         let found: Vec<f64> = found.into_iter().flatten().collect();
-        let nothing = EstimateError::NoVariance { points: points.rows() };
+        let neighbors = self.neighbors.unwrap_or_default();
+        let nothing = EstimateError::SameNeighbors { neighbors, points: near.rows() };
         let (dimension, spread) = mean_and_error(&found).ok_or(nothing)?;
         let points_used = found.len();
         Ok(LocalEstimate { dimension, spread, points_used, duplicates: near.duplicates() })
@@ -78,6 +80,18 @@ impl Estimator for LocalPca {
 
     fn neighbors(&self) -> Option<usize> {
         self.neighbors
+    }
+
+    fn fewest_neighbors(&self) -> usize {
+        TWO_ARE_A_LINE.0
+    }
+
+    fn fewest_points(&self) -> Option<(usize, &'static str)> {
+        self.neighbors.is_none().then_some(TWO_ARE_A_LINE)
+    }
+
+    fn counts_all_axes(&self) -> bool {
+        self.neighbors.is_none()
     }
 }
 

@@ -15,6 +15,7 @@ mod pca_rules;
 mod reference;
 mod relevance;
 mod spectrum;
+mod support;
 mod two_nn;
 mod variance;
 
@@ -45,7 +46,22 @@ impl EstimatorSpec {
         points: &Points,
         known: Option<&Neighbors>,
     ) -> Result<Finding, EstimateError> {
-        self.estimator().estimate(points, known)
+        let estimator = self.estimator();
+        if let Some((needed, reason)) = estimator.fewest_points()
+            && (1..needed).contains(&points.rows())
+        {
+            return Err(EstimateError::FewPoints { needed, points: points.rows(), reason });
+        }
+        let found = estimator.estimate(points, known)?;
+        if estimator.is_bounded_by_points() {
+            support::check(&found, points.rows())?;
+        }
+        Ok(found)
+    }
+
+    /// Says what makes an estimate doubtful, if there are too few points for it.
+    pub fn note(&self, points: &Points, found: &Finding) -> Option<String> {
+        support::note(found, points, self.estimator().counts_all_axes())
     }
 
     /// Returns how many neighbors of each point are used, if any are.
@@ -159,6 +175,10 @@ mod tests {
         assert_eq!(problem("Mle((neighbors: 2, form: LevinaBickel))"), None);
         assert!(problem("Mom((neighbors: 1))").is_some());
         assert!(problem("LocalPca((neighbors: Some(1), rule: MaxGap))").is_some());
+        assert_eq!(
+            problem("LocalPca((neighbors: Some(2), rule: MaxGap))").unwrap(),
+            "at least 3 neighbors are needed here, found 2"
+        );
         assert_eq!(problem("LocalPca((rule: MaxGap))"), None);
         assert_eq!(problem("CorrelationDimension(())"), None);
         assert!(problem("CorrelationDimension((near: 20, far: 20))").is_some());

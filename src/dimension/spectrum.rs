@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimator::Estimator;
+use super::support::TWO_ARE_A_LINE;
 use super::variance::{counted, leading};
 use super::{Estimate, EstimateError, Finding};
 use crate::geometry::Neighbors;
@@ -44,6 +45,14 @@ impl Estimator for Spectrum {
         _known: Option<&Neighbors>,
     ) -> Result<Finding, EstimateError> {
         counted(self.count(points)?, &self.also, points.rows())
+    }
+
+    fn fewest_points(&self) -> Option<(usize, &'static str)> {
+        Some(TWO_ARE_A_LINE)
+    }
+
+    fn counts_all_axes(&self) -> bool {
+        true
     }
 
     fn also(&self) -> &[Fraction] {

@@ -30,6 +30,9 @@ pub struct TwoNn {
     pub fit: TwoNnFit,
 }
 
+/// With 2 ratios, the variance of the likeliest exponent is infinite.
+const FEWEST_RATIOS: usize = 3;
+
 fn a_tenth() -> Fraction {
     Fraction::new(0.1).unwrap_or_else(|_| unreachable!("a tenth is a fraction"))
 }
@@ -56,7 +59,7 @@ impl Estimator for TwoNn {
         ratios.sort_unstable_by(f64::total_cmp);
         let all = ratios.len() as f64;
         let kept = (all * (1.0 - self.discard.get())) as usize;
-        if kept < 2 {
+        if kept < FEWEST_RATIOS {
             return Err(EstimateError::FewRatios { kept, points: near.rows() });
         }
         ratios.truncate(kept);

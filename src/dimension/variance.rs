@@ -75,6 +75,14 @@ impl Estimator for Variance {
         counted(self.count(points)?, &self.also, points.rows())
     }
 
+    fn fewest_points(&self) -> Option<(usize, &'static str)> {
+        Some((2, "1 point has no variance"))
+    }
+
+    fn is_bounded_by_points(&self) -> bool {
+        false
+    }
+
     fn also(&self) -> &[Fraction] {
         &self.also
     }

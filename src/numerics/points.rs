@@ -44,6 +44,19 @@ impl Points {
         Self { rows, width, values }
     }
 
+    /// Keeps the chosen points, given in ascending order, without a second table.
+    #[must_use]
+    pub fn keep(mut self, rows: &[usize]) -> Self {
+        debug_assert!(rows.is_sorted_by(|one, next| one < next), "each moves toward the front");
+        for (to, &from) in rows.iter().enumerate() {
+            let (to, from) = (to * self.width, from * self.width);
+            self.values.copy_within(from..from + self.width, to);
+        }
+        self.values.truncate(rows.len() * self.width);
+        self.values.shrink_to_fit();
+        Self { rows: rows.len(), ..self }
+    }
+
     /// Returns the number of points.
     pub const fn rows(&self) -> usize {
         self.rows
@@ -106,6 +119,14 @@ mod tests {
         assert_eq!(points.variances(), [1.0, 0.0]);
         assert_eq!(points.second_moments(), [5.0, 25.0]);
         assert_eq!(points.row(1), [3.0, 5.0]);
+    }
+
+    #[test]
+    fn chosen_points_stay_in_their_order() {
+        let points = Points::new(4, 2, vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).unwrap();
+        let kept = points.clone().keep(&[1, 3]);
+        assert_eq!(kept, Points::new(2, 2, vec![2.0, 3.0, 6.0, 7.0]).unwrap());
+        assert_eq!(points.clone().keep(&[0, 1, 2, 3]), points);
     }
 
     #[test]

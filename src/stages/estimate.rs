@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::samples::SampleKind;
 use crate::dimension::{EstimatorSpec, Finding, LocalEstimate, count_name};
 use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::lifecycle::Progress;
 use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::Neighbors;
 use crate::numerics::Points;
@@ -16,6 +17,9 @@ use crate::report::{RecordValue, Values};
 const COUNT: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
 /// Names of the values of a dimension estimated from neighbors.
 const LOCAL: [&str; 4] = ["dimension", "spread", "points_used", "duplicates"];
+
+/// Name of what is said of an estimate from few points.
+const NOTE: &str = "note";
 
 /// The intrinsic dimension of points, with the numbers that the estimate rests on.
 ///
@@ -47,7 +51,7 @@ const LOCAL: [&str; 4] = ["dimension", "spread", "points_used", "duplicates"];
 /// A count records `dimension`, `share`, `total_variance`, `variances`, and one for each share
 /// in `also`. All others record `dimension`, `spread` (its standard error, as if points were
 /// independent), `points_used`, and `duplicates` (neighbors ignored because they coincide with
-/// their point).
+/// their point). Where there are too few points for more than a rough number, a `note` says so.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
@@ -136,7 +140,14 @@ impl Stage for Estimate {
                      {points_used} points; {duplicates} duplicate neighbors ignored"
                 )),
         }
-        context.store(&record(found, self.estimator.also()))
+        let note = self.estimator.note(&points, &found);
+        if let Some(note) = &note {
+            context.log(&format!("warning: {note}"));
+            context.progress(Progress { message: Some(note.clone()), ..Progress::default() });
+        }
+        let mut values = record(found, self.estimator.also());
+        values.extend(note.map(|note| (NOTE.to_owned(), RecordValue::Text(note))));
+        context.store(&values)
     }
 }
 

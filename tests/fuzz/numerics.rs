@@ -1,5 +1,7 @@
 //! The part of the numerics module that the readers use.
 
+#[path = "../../src/numerics/memory.rs"]
+pub mod memory;
 #[path = "../../src/numerics/points.rs"]
 pub mod points;
 #[path = "../../src/numerics/rng.rs"]

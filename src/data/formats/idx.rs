@@ -3,10 +3,13 @@
 //! Raw or gzipped. Only the two kinds that MNIST has are read: images (three sizes) and labels
 //! (one size). Sizes are claims until as many bytes have really been read, so memory grows with
 //! the file and never with what its header says; a file longer than it says is refused as well.
+//! A claim that the file can keep but the memory can't is refused with its size.
 
 use std::io::{BufRead, ErrorKind, Read};
 
+use super::deflate;
 use crate::data::{DataError, DataFile};
+use crate::numerics::memory;
 
 /// The magic numbers: two zeros, the type of the values (8: bytes), the number of dimensions.
 const IMAGES: u32 = 0x0000_0803;
@@ -115,12 +118,24 @@ impl Stream<'_> {
     /// Reads the rest, which must be `count` bytes long.
     fn exactly(&mut self, count: u64, sizes: &str) -> Result<Vec<u8>, DataError> {
         let start = self.place();
-        let values = self.up_to(count + 1)?;
+        let length = self.file.length()?;
+        let is_possible = deflate::can_hold(length, count);
+        if is_possible {
+            memory::check(count).map_err(DataError::too_large(self.file.name))?;
+        }
+        // What a gzipped file that claims the impossible really holds is of no interest.
+        let values = self.up_to(if is_possible { count + 1 } else { length + 1 })?;
         let found = values.len() as u64;
         if found == count {
             return Ok(values);
         }
-        let found = if found < count { found.to_string() } else { format!("more than {count}") };
+        let found = if found > count {
+            format!("more than {count}")
+        } else if found > length {
+            format!("fewer: {length} bytes of gzip can't hold so many")
+        } else {
+            found.to_string()
+        };
         let reason = format!("expected {count} bytes ({sizes}) up to the end, found {found}");
         Err(DataError::malformed(self.file.name, start, reason))
     }
@@ -157,6 +172,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
+    use crate::numerics::memory::pretended::with_available;
 
     fn idx(magic: u32, sizes: &[u32], values: &[u8]) -> Vec<u8> {
         let mut bytes = magic.to_be_bytes().to_vec();
@@ -238,6 +254,24 @@ mod tests {
             reason.ends_with("(4294967295 x 32768 x 32768) up to the end, found 8"),
             "{reason}"
         );
+    }
+
+    #[test]
+    fn a_small_gzip_file_of_many_bytes_is_refused_by_the_memory_that_they_take() {
+        let zeros = gzip(&idx(IMAGES, &[1000, 100, 50], &vec![0; 5_000_000]));
+        assert!(zeros.len() < 10_000);
+        let refused = with_available(4_999_999, || refusal(&zeros));
+        assert_eq!(
+            refused,
+            "digits would take 0.0 GB of memory, but only 0.0 GB is available: use a smaller file, \
+             or more memory"
+        );
+        assert!(with_available(5_000_000, || with_file(&zeros, read_images)).is_ok());
+        // A claim beyond what deflate can do is refused without unpacking all that there is.
+        let liar = gzip(&idx(IMAGES, &[1 << 20, 100, 50], &vec![0; 5_000_000]));
+        let refused = with_available(100_000, || refusal(&liar));
+        let told = format!("found fewer: {} bytes of gzip can't hold so many", liar.len());
+        assert!(refused.ends_with(&told), "{refused}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Readers of file formats, one file or folder each. They know no data set.
 
+mod deflate;
 pub(super) mod hdf5;
 pub(super) mod idx;
 pub(crate) mod npy;

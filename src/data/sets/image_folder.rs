@@ -112,6 +112,7 @@ mod tests {
 
     use super::*;
     use crate::data::ImageSource;
+    use crate::numerics::memory::pretended::with_available;
 
     /// A gray picture of one shade.
     fn flat(height: usize, width: usize, shade: u8) -> Vec<u8> {
@@ -263,6 +264,39 @@ mod tests {
             let mut pixels = [0; 2];
             assert_eq!(images.read(&[0, 1], &mut pixels).unwrap()[0].position, 0);
             assert_eq!(pixels, [0, 7]);
+        });
+    }
+
+    #[test]
+    fn a_picture_for_which_there_is_no_memory_stops_it_and_is_never_taken_for_a_broken_one() {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["1.pgm", "2.pgm"] {
+            writer.start_file(name, SimpleFileOptions::default()).unwrap();
+            writer.write_all(&flat(100, 100, 7)).unwrap();
+        }
+        let packed = writer.finish().unwrap().into_inner();
+        let settings = ImageFolder { skip_broken: true, size: NonZeroUsize::new(8), ..gray() };
+        let read = |files: &Files, available: u64| {
+            // Memory is pretended for one thread only.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            pool.install(|| {
+                let mut images = open(&settings, files).unwrap();
+                let read = || images.read(&[0, 1], &mut [0; 128]).map_err(|e| e.to_string());
+                with_available(available, read)
+            })
+        };
+        with_files(&[("1.pgm", flat(100, 100, 7)), ("2.pgm", flat(100, 100, 9))], |files| {
+            assert_eq!(read(files, 160_000), Ok(Vec::new()));
+            assert_eq!(
+                read(files, 159_999).unwrap_err(),
+                "decoding 1.pgm would take 0.0 GB of memory, but only 0.0 GB is available: use a \
+                 smaller file, or more memory"
+            );
+        });
+        with_files(&[("two.zip", packed)], |files| {
+            assert_eq!(read(files, 160_000), Ok(Vec::new()));
+            let refused = read(files, 10_000).unwrap_err();
+            assert!(refused.starts_with("two.zip/1.pgm would take "), "{refused}");
         });
     }
 

@@ -66,6 +66,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::numerics::memory::pretended::with_available;
 
     fn reference(name: &str) -> Vec<u8> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/arrays/");
@@ -175,6 +176,23 @@ mod tests {
     fn rows_of_different_lengths_are_refused() {
         let reason = refusal("()", b"a,b\n1,2\n3,4,5\n");
         assert!(reason.starts_with("t: table: ") && !reason.contains('\n'), "{reason}");
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_into_memory_is_refused_with_its_size() {
+        let told = "t would take 0.0 GB of memory, but only 0.0 GB is available: use a smaller \
+                    file, or more memory";
+        let csv = format!("a,b\n{}", "1,2\n".repeat(100));
+        // 404 bytes and 202 cells.
+        let read = |available| with_available(available, || open("()", csv.as_bytes()));
+        assert!(read(404 + 202 * 20).is_ok());
+        assert_eq!(read(404 + 202 * 20 - 1).unwrap_err().to_string(), told);
+        let parquet = reference("table.parquet");
+        let read = |available| {
+            with_available(available, || open("(columns: [\"x\", \"count\"])", &parquet))
+        };
+        assert!(read(1_000).is_ok());
+        assert_eq!(read(100).unwrap_err().to_string(), told);
     }
 
     #[test]

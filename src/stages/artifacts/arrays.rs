@@ -1,6 +1,8 @@
 //! Numeric arrays as `.npy` files.
 
-use crate::data::formats::npy::{self, Number};
+use std::io;
+
+use crate::data::formats::npy::{self, Number, ReadError};
 use crate::engine::stage::artifact::{ArtifactError, ArtifactReader, ArtifactWriter};
 
 /// Writes an array in row-major order.
@@ -18,7 +20,7 @@ pub(super) fn read_array<T: Number, const DIMENSIONS: usize>(
     reader: &ArtifactReader,
     name: &str,
 ) -> Result<([usize; DIMENSIONS], Vec<T>), ArtifactError> {
-    npy::read(reader.open(name)?).map_err(|reason| ArtifactError::malformed(name, reason))
+    npy::read(reader.open(name)?).map_err(|error| refusal(name, &error))
 }
 
 /// Reads an array of bytes: the same, but at the speed of the disk.
@@ -26,5 +28,16 @@ pub(super) fn read_bytes<const DIMENSIONS: usize>(
     reader: &ArtifactReader,
     name: &str,
 ) -> Result<([usize; DIMENSIONS], Vec<u8>), ArtifactError> {
-    npy::read_bytes(reader.open(name)?).map_err(|reason| ArtifactError::malformed(name, reason))
+    npy::read_bytes(reader.open(name)?).map_err(|error| refusal(name, &error))
+}
+
+/// A sound array that is too large for this machine is not called invalid.
+fn refusal(name: &str, error: &ReadError) -> ArtifactError {
+    match error {
+        ReadError::Invalid(reason) => ArtifactError::malformed(name, reason),
+        ReadError::TooLarge(_) => {
+            let advice = format!("{error}: choose fewer samples, or use more memory");
+            ArtifactError::file(name)(io::Error::new(io::ErrorKind::OutOfMemory, advice))
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The formats that need no large library.
 
+#[path = "../../../src/data/formats/deflate.rs"]
+mod deflate;
 #[path = "../../../src/data/formats/idx.rs"]
 pub mod idx;
 #[path = "../../../src/data/formats/npy/mod.rs"]

@@ -9,6 +9,8 @@ use std::ops::Range;
 
 use hdf5_reader::{Dataset, DatasetChunk, DatasetChunkIterator, SliceInfo, SliceInfoElem};
 
+use crate::numerics::memory;
+
 /// Most bytes that the chunks of a band may take.
 const LARGEST_BAND: usize = 1 << 30;
 
@@ -64,6 +66,9 @@ impl Bands {
                 "expected chunks of {chunk_rows} rows to take {LARGEST_BAND} bytes at most, found more"
             ));
         }
+        memory::check_values::<u8>(band_bytes.unwrap_or(usize::MAX)).map_err(|size| {
+            format!("reading {height} rows at a time, as they are stored, {size}: use more memory")
+        })?;
         let band = Band { rows: 0..0, chunk_rows, width, row_bytes, parts: Vec::new() };
         let row = row.to_vec();
         Ok(Self { dataset, rows, row, chunk, height, width, unread: None, band })

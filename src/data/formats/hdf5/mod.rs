@@ -264,6 +264,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::numerics::memory::pretended::with_available;
 
     const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/tables.h5");
 
@@ -296,6 +297,16 @@ mod tests {
         assert_eq!(source.read(&[0], &mut pixels[..6]).unwrap(), []);
         assert_eq!(source.read(&[2, 4], &mut pixels[6..]).unwrap(), []);
         assert_eq!(pixels, [0, 1, 2, 3, 4, 5, 20, 21, 22, 23, 24, 25, 40, 41, 42, 43, 44, 45]);
+    }
+
+    #[test]
+    fn rows_that_share_more_chunks_than_there_is_memory_are_refused() {
+        let refused = with_available(1_000_000, || refusal(LAYOUT));
+        assert_eq!(
+            refused,
+            "tables.h5: data set `images`: reading 1398101 rows at a time, as they are stored, \
+             would take 0.0 GB of memory, but only 0.0 GB is available: use more memory"
+        );
     }
 
     #[test]

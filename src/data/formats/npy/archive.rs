@@ -12,10 +12,8 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
+use crate::data::formats::deflate;
 use crate::data::{DataError, DataFile};
-
-/// Deflate packs at most 1032 bytes into one.
-const BEST_RATIO: u64 = 1032;
 
 /// An npy file inside an npz file.
 #[derive(Clone, Debug)]
@@ -55,7 +53,7 @@ pub(super) fn members(file: DataFile<'_>) -> Result<Vec<Member>, DataError> {
         };
         let start = entry.data_start().unwrap_or(length);
         let fits = start.checked_add(packed).is_some_and(|end| end <= length);
-        let possible = if deflated { size / BEST_RATIO <= packed } else { size == packed };
+        let possible = if deflated { deflate::can_hold(packed, size) } else { size == packed };
         if !fits || !possible {
             return refuse(format!("{packed} bytes at {start} can't hold {size}"));
         }

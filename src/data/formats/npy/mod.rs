@@ -2,12 +2,14 @@
 //!
 //! A row is everything behind the first size of the shape: one image, one vector. An npy file is
 //! read where the wanted row lies; a member of an npz file is a stream, so it is read forward.
-//! What the header claims must fit the length of the file before anything is read by it.
+//! What the header claims must fit the length of the file before anything is read by it, and the
+//! memory that there is before anything is held.
 
 mod archive;
 mod header;
 mod whole;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
@@ -15,8 +17,9 @@ use self::archive::{Member, MemberReader};
 pub(crate) use self::header::Header;
 use self::header::MAGIC;
 pub(in crate::data) use self::header::{Element, Kind};
-pub(crate) use self::whole::{Number, read, read_bytes, write};
+pub(crate) use self::whole::{Number, ReadError, read, read_bytes, write};
 use crate::data::{DataError, DataFile};
+use crate::numerics::memory;
 
 /// Beginnings of an archive with members, and of an empty one.
 const ZIP: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
@@ -107,6 +110,15 @@ impl Origin {
     }
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.array {
+            Some(array) => write!(formatter, "{}: array `{array}`", self.file),
+            None => formatter.write_str(&self.file),
+        }
+    }
+}
+
 enum Body {
     Forward(Box<BufReader<MemberReader>>),
     Anywhere(BufReader<File>),
@@ -143,6 +155,22 @@ impl Array {
         self.origin.error(place, reason)
     }
 
+    /// Makes sure that there is memory for so many values that are made of the array's.
+    pub(in crate::data) fn check_memory<T>(&self, values: usize) -> Result<(), DataError> {
+        memory::check_values::<T>(values).map_err(DataError::too_large(&self.origin))
+    }
+
+    /// Makes room for the next values of a list that is to hold `total`.
+    pub(in crate::data) fn grow<T>(
+        &self,
+        values: &mut Vec<T>,
+        more: usize,
+        total: usize,
+    ) -> Result<(), DataError> {
+        memory::grow(values, more, total)
+            .map_err(|_| self.error("values", format!("{total} of them do not fit in memory")))
+    }
+
     /// Makes sure of the number of dimensions.
     pub(in crate::data) fn expect_dimensions(
         &self,
@@ -158,6 +186,7 @@ impl Array {
 
     /// Returns a buffer for one row.
     pub(in crate::data) fn row_buffer(&self) -> Result<Vec<u8>, DataError> {
+        self.check_memory::<u8>(self.row_bytes)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(self.row_bytes).map_err(|_| {
             self.error("row 0", format!("its {} bytes do not fit in memory", self.row_bytes))

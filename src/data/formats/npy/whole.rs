@@ -5,10 +5,30 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 
+use thiserror::Error;
+
 use super::header::{Element, Header};
+use crate::numerics::memory::{self, TooLarge};
 
 /// Values that are converted at a time.
 const BLOCK: usize = 1 << 14;
+
+/// Says why an array could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ReadError {
+    /// It is not what it should be.
+    #[error("{0}")]
+    Invalid(String),
+    /// It would not fit into memory.
+    #[error("it {0}")]
+    TooLarge(#[from] TooLarge),
+}
+
+impl From<String> for ReadError {
+    fn from(reason: String) -> Self {
+        Self::Invalid(reason)
+    }
+}
 
 /// A number type of array values.
 pub(crate) trait Number: Copy {
@@ -68,7 +88,7 @@ pub(crate) fn write<T: Number>(
 /// Reads an array of a known type and number of dimensions, or says what is wrong with it.
 pub(crate) fn read<T: Number, const DIMENSIONS: usize>(
     mut file: BufReader<File>,
-) -> Result<([usize; DIMENSIONS], Vec<T>), String> {
+) -> Result<([usize; DIMENSIONS], Vec<T>), ReadError> {
     let (shape, element) = start::<T, DIMENSIONS>(&mut file)?;
     let mut values = room_for::<T>(&shape)?;
     let mut bytes = vec![0; BLOCK * element.size];
@@ -86,7 +106,7 @@ pub(crate) fn read<T: Number, const DIMENSIONS: usize>(
 /// Reads an array of bytes: the same, but at the speed of the disk.
 pub(crate) fn read_bytes<const DIMENSIONS: usize>(
     mut file: BufReader<File>,
-) -> Result<([usize; DIMENSIONS], Vec<u8>), String> {
+) -> Result<([usize; DIMENSIONS], Vec<u8>), ReadError> {
     let (shape, _) = start::<u8, DIMENSIONS>(&mut file)?;
     let mut values = room_for::<u8>(&shape)?;
     file.read_to_end(&mut values).map_err(|cause| cause.to_string())?;
@@ -113,8 +133,9 @@ fn start<T: Number, const DIMENSIONS: usize>(
 }
 
 /// Returns an empty list with room for an array whose size was checked.
-fn room_for<T>(shape: &[usize]) -> Result<Vec<T>, String> {
+fn room_for<T>(shape: &[usize]) -> Result<Vec<T>, ReadError> {
     let count: usize = shape.iter().product();
+    memory::check_values::<T>(count)?;
     let mut values = Vec::new();
     values
         .try_reserve_exact(count)
@@ -128,6 +149,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::numerics::memory::pretended::with_available;
 
     /// Reads bytes as a file.
     fn with_file<R>(bytes: &[u8], read: impl Fn(BufReader<File>) -> R) -> R {
@@ -191,7 +213,7 @@ mod tests {
 
     #[test]
     fn arrays_of_other_types_shapes_and_lengths_are_refused() {
-        let refusal = |bytes: &[u8]| with_file(bytes, read::<f64, 2>).unwrap_err();
+        let refusal = |bytes: &[u8]| with_file(bytes, read::<f64, 2>).unwrap_err().to_string();
         let bytes = written(&[2, 1], &[1.0_f64, 2.0]);
         assert_eq!(
             refusal(&written(&[2, 1], &[1.0_f32, 2.0])),
@@ -208,5 +230,17 @@ mod tests {
             128,
         );
         assert!(refusal(&huge).contains("needs more than 2^64 bytes"));
+    }
+
+    #[test]
+    fn an_array_that_does_not_fit_into_memory_is_refused_with_its_size_before_it_is_read() {
+        let bytes = written(&[1000, 2], &vec![1.0_f64; 2000]);
+        let refused = with_available(15_999, || with_file(&bytes, read::<f64, 2>));
+        let size = TooLarge { needed: 16_000, available: 15_999 };
+        assert_eq!(refused, Err(ReadError::TooLarge(size)));
+        assert!(with_available(16_000, || with_file(&bytes, read::<f64, 2>)).is_ok());
+        let bytes = written(&[1000, 2], &vec![1_u8; 2000]);
+        let refused = with_available(1_999, || with_file(&bytes, read_bytes::<2>));
+        assert!(matches!(refused, Err(ReadError::TooLarge(_))), "{refused:?}");
     }
 }

@@ -6,6 +6,7 @@
 //! Left alone, as in Pillow: color profiles, gamma, and the orientation that a camera noted.
 //! What follows a PNG or a JPEG is of no interest; after a PGM or PPM it is a sign of damage.
 
+mod budget;
 mod jpeg;
 mod png;
 mod pnm;
@@ -27,6 +28,10 @@ const MOST_SIDE: usize = 16_384;
 
 /// No picture has more pixels than this.
 const MOST_PIXELS: usize = 64 << 20;
+
+/// Most bytes for each pixel while a picture is decoded: four samples of two bytes, or what a
+/// progressive JPEG collects, and two copies in color.
+const WORKING_BYTES: u64 = 16;
 
 /// The color channels of pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +102,11 @@ impl Size {
 
     const fn pixels(self) -> usize {
         self.height * self.width
+    }
+
+    /// Returns the most memory that decoding takes, beside the file itself.
+    const fn working_bytes(self) -> u64 {
+        self.pixels() as u64 * WORKING_BYTES
     }
 }
 

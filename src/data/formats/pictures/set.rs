@@ -2,9 +2,9 @@
 //!
 //! A damaged picture is told and does not stop the others; a sound one of another size does, since
 //! there is nothing that could be skipped in good faith. Both depend on the pictures alone, never on
-//! the number of threads.
+//! the number of threads or the memory: a picture for which there is none stops them all.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -12,13 +12,18 @@ use rayon::prelude::{
     IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator, ParallelSliceMut,
 };
 
-use super::{ColorMode, Picture, PictureError, Size};
+use super::budget::{Budget, Share};
+use super::{ColorMode, MOST_PIXELS, Picture, PictureError, Size, WORKING_BYTES};
 use crate::data::formats::zip_archive::{Archive, ArchiveReader, Member};
 use crate::data::resize::{self, Filter};
 use crate::data::{Broken, Catalog, DataError, DataFile, ImageShape, ImageSource};
+use crate::numerics::memory;
 
 /// No file with a picture is larger than this.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// Every thread may read a file of this size at any time, and keep buffers of it.
+const SMALL_FILE: usize = 16 << 20;
 
 /// Pictures by name, in the order in which they are counted.
 pub(in crate::data) struct Pictures {
@@ -71,6 +76,20 @@ impl Pictures {
         }
     }
 
+    /// Returns the size of a picture's file, out of its archive; 0 if reading it will fail.
+    fn file_size(&self, index: usize) -> u64 {
+        let size = match &self.place {
+            Place::Files(paths) => {
+                let file = paths.get(index).and_then(|path| fs::metadata(path).ok());
+                file.map(|file| file.len())
+            }
+            Place::Archive(archive, members) => {
+                members.get(index).map(|member| archive.size(member))
+            }
+        };
+        size.unwrap_or_default().min(MOST_BYTES)
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader { pictures: self, archive: None, bytes: Vec::new() }
     }
@@ -107,7 +126,10 @@ impl Reader<'_> {
                     Some(reader) => reader,
                     none => none.insert(archive.reader().map_err(Failure::Stop)?),
                 };
-                reader.read(member, MOST_BYTES, &mut self.bytes).map_err(broken)?;
+                reader.read(member, MOST_BYTES, &mut self.bytes).map_err(|error| match error {
+                    DataError::TooLarge { .. } => Failure::Stop(error),
+                    error => broken(error),
+                })?;
             }
         }
         Ok(&self.bytes)
@@ -154,6 +176,7 @@ pub(in crate::data) struct PictureSet {
     shape: ImageShape,
     /// The picture that all others must be as large as.
     first: usize,
+    budget: Budget,
 }
 
 impl PictureSet {
@@ -194,21 +217,48 @@ impl PictureSet {
             Framing::Square(side) => (side, side),
         };
         let shape = ImageShape { channels: options.mode.channels(), height, width };
-        Ok(Self { catalog, pictures, options, shape, first })
+        let budget = Budget::of_this_machine();
+        Ok(Self { catalog, pictures, options, shape, first, budget })
     }
 
-    /// Decodes one picture.
+    /// Decodes one picture when there is room for it.
     fn decode(
         &self,
         worker: &mut Worker<'_>,
         row: usize,
         pixels: &mut [u8],
     ) -> Result<(), Failure> {
+        let mut share = None;
+        let outcome = self.decode_within(&mut share, worker, row, pixels);
+        // The room goes back before others may take it.
+        worker.tidy_up();
+        drop(share);
+        outcome
+    }
+
+    fn decode_within<'a>(
+        &'a self,
+        share: &mut Option<Share<'a>>,
+        worker: &mut Worker<'_>,
+        row: usize,
+        pixels: &mut [u8],
+    ) -> Result<(), Failure> {
+        const LARGEST: u64 = MOST_PIXELS as u64 * WORKING_BYTES;
         let Worker { reader, samples, native, square } = worker;
         let mode = self.options.mode;
         let told = |damage| name(damage, &self.pictures, row);
+        // How many pixels a large file holds is known only when it has been read.
+        let file_size = self.pictures.file_size(row);
+        if file_size > SMALL_FILE as u64 {
+            *share = Some(self.budget.take(2 * file_size + LARGEST));
+        }
         let picture = Picture::open(reader.read(row)?).map_err(told)?;
         let size = picture.size();
+        let needed = size.working_bytes();
+        share.get_or_insert_with(|| self.budget.take(needed));
+        memory::check(needed)
+            .map_err(DataError::too_large(format!("decoding {}", self.pictures.shown(row))))
+            .map_err(Failure::Stop)?;
         match self.options.framing {
             Framing::Native
                 if (size.height, size.width) != (self.shape.height, self.shape.width) =>
@@ -255,6 +305,19 @@ struct Worker<'a> {
     samples: Vec<u8>,
     native: Vec<u8>,
     square: Vec<u8>,
+}
+
+impl Worker<'_> {
+    /// Gives back the room that a large picture took.
+    fn tidy_up(&mut self) {
+        for buffer in
+            [&mut self.reader.bytes, &mut self.samples, &mut self.native, &mut self.square]
+        {
+            if buffer.capacity() > SMALL_FILE {
+                *buffer = Vec::new();
+            }
+        }
+    }
 }
 
 impl ImageSource for PictureSet {

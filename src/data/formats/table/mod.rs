@@ -9,7 +9,7 @@ mod pages;
 mod summary;
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use polars::prelude::{Column, DataFrame, DataType, PolarsError};
@@ -18,6 +18,7 @@ use polars_io::prelude::{CsvParseOptions, CsvReadOptions, ParquetReader};
 
 pub use self::summary::{Cells, ColumnSummary, summarize_columns};
 use crate::data::{Classes, DataError, DataFile};
+use crate::numerics::memory::{self, TooLarge};
 
 const PARQUET: [u8; 4] = *b"PAR1";
 
@@ -38,8 +39,12 @@ impl<'a> Table<'a> {
         handle.seek(SeekFrom::Start(0)).map_err(DataError::file(file.name))?;
         let frame =
             if start == PARQUET { read_parquet(handle) } else { read_csv(handle, separator)? };
-        let frame = frame
-            .map_err(|cause| DataError::malformed(file.name, "table", in_our_words(&cause)))?;
+        let frame = frame.map_err(|error| match error {
+            ReadError::Invalid(cause) => {
+                DataError::malformed(file.name, "table", in_our_words(&cause))
+            }
+            ReadError::TooLarge(size) => DataError::too_large(file.name)(size),
+        })?;
         let names = frame.columns().iter().map(|column| number(column.name()));
         if start != PARQUET && names.into_iter().all(|name| name.is_some()) {
             let reason = "expected the names of the columns, found numbers: add a header line";
@@ -88,10 +93,14 @@ impl<'a> Table<'a> {
 
     /// Returns the chosen columns as one row after the other.
     pub(in crate::data) fn rows_of(&self, names: &[String]) -> Result<Vec<f32>, DataError> {
-        let columns = names.iter().map(|name| self.numbers(name)).collect::<Result<Vec<_>, _>>()?;
-        Ok((0..self.frame.height())
-            .flat_map(|row| columns.iter().map(move |column| column[row]))
-            .collect())
+        let width = names.len();
+        let mut rows = vec![0.0; self.frame.height() * width];
+        // One column at a time, so that there are never all of them beside the rows.
+        for (column, name) in names.iter().enumerate() {
+            let places = rows.iter_mut().skip(column).step_by(width);
+            places.zip(self.numbers(name)?).for_each(|(place, number)| *place = number);
+        }
+        Ok(rows)
     }
 
     fn numbers(&self, name: &str) -> Result<Vec<f32>, DataError> {
@@ -184,23 +193,67 @@ fn shown(text: &str) -> String {
     if text.is_empty() { "an empty cell".to_owned() } else { format!("`{text}`") }
 }
 
+/// Says why a file is not a table.
+enum ReadError {
+    Invalid(String),
+    TooLarge(TooLarge),
+}
+
+impl From<String> for ReadError {
+    fn from(cause: String) -> Self {
+        Self::Invalid(cause)
+    }
+}
+
+/// Bytes of a number in polars' column, and of its copy among the rows.
+const NUMBER: u64 = 8;
+const COPY: u64 = 4;
+
+/// Bytes of a text in polars' column, where it is short.
+const TEXT: u64 = 16;
+
 /// Reads all cells as text.
-fn read_csv(file: File, separator: char) -> Result<Result<DataFrame, String>, DataError> {
+fn read_csv(mut file: File, separator: char) -> Result<Result<DataFrame, ReadError>, DataError> {
     let Some(separator) = u8::try_from(separator).ok().filter(u8::is_ascii) else {
         let reason = format!("the separator must be one ASCII character, not `{separator}`");
         return Err(DataError::Unfit(reason));
     };
+    if let Err(error) = check_csv(&mut file, separator) {
+        return Ok(Err(error));
+    }
     let options = CsvReadOptions::default()
         .with_infer_schema_length(Some(0))
         .with_parse_options(CsvParseOptions::default().with_separator(separator));
-    Ok(contained(|| options.into_reader_with_file_handle(file).finish()))
+    Ok(contained(|| options.into_reader_with_file_handle(file).finish()).map_err(ReadError::from))
 }
 
-/// Reads a Parquet file once its numbers of rows and values are known to be possible: polars
-/// takes memory by them.
-fn read_parquet(mut file: File) -> Result<DataFrame, String> {
+/// Makes sure that there is memory for all cells; they are counted only where that can matter.
+fn check_csv(file: &mut File, separator: u8) -> Result<(), ReadError> {
+    let failed = |cause: io::Error| cause.to_string();
+    let length = file.metadata().map_err(failed)?.len();
+    let taken = |cells: u64| length.saturating_add(cells.saturating_mul(TEXT + COPY));
+    if memory::check(taken(length)).is_ok() {
+        return Ok(());
+    }
+    let mut cells = 0_u64;
+    let mut block = vec![0; 1 << 16];
+    loop {
+        let count = file.read(&mut block).map_err(failed)?;
+        if count == 0 {
+            break;
+        }
+        let ends = block[..count].iter().filter(|&&byte| byte == separator || byte == b'\n');
+        cells += ends.count() as u64;
+    }
+    file.rewind().map_err(failed)?;
+    memory::check(taken(cells)).map_err(ReadError::TooLarge)
+}
+
+/// Reads a Parquet file once its numbers of rows and values are known to be possible, and to fit
+/// into memory: polars takes memory by them.
+fn read_parquet(mut file: File) -> Result<DataFrame, ReadError> {
     let damaged = |reason: String| PolarsError::ComputeError(reason.into());
-    contained(|| {
+    let needed = contained(|| {
         let metadata = ParquetReader::new(file.try_clone()?).get_metadata()?.clone();
         let mut rows = 0_usize;
         for group in &metadata.row_groups {
@@ -210,18 +263,26 @@ fn read_parquet(mut file: File) -> Result<DataFrame, String> {
             let found = format!("{} rows, {rows} in its groups", metadata.num_rows);
             return Err(damaged(format!("expected at most {MOST_ROWS} rows, found {found}")));
         }
+        let mut needed = 0_u64;
         for group in &metadata.row_groups {
             for chunk in group.parquet_columns() {
                 let values = chunk.num_values().clamp(0, MOST_ROWS.into());
-                pages::check(&mut file, chunk.byte_range(), values).map_err(damaged)?;
+                let unpacked =
+                    pages::check(&mut file, chunk.byte_range(), values).map_err(damaged)?;
+                // A short page can stand for many equal values, a long text for one.
+                let values = values.unsigned_abs();
+                let held = unpacked.max(values * NUMBER) + values * COPY;
+                needed = needed.saturating_add(held);
             }
         }
-        ParquetReader::new(file).finish()
-    })
+        Ok(needed)
+    })?;
+    memory::check(needed).map_err(ReadError::TooLarge)?;
+    Ok(contained(|| ParquetReader::new(file).finish())?)
 }
 
 /// Turns a panic of polars, which some damaged files cause, into an error.
-fn contained(read: impl FnOnce() -> Result<DataFrame, PolarsError>) -> Result<DataFrame, String> {
+fn contained<T>(read: impl FnOnce() -> Result<T, PolarsError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(outcome) => outcome.map_err(|cause| cause.to_string()),
         Err(_) => Err("the file is damaged: polars could not read it".to_owned()),

@@ -14,9 +14,10 @@ const ATTEMPTS: [u64; 2] = [1 << 12, 1 << 20];
 /// Deepest nesting of structs and lists that is followed.
 const DEEPEST: usize = 8;
 
-/// Makes sure that the pages of one column's chunk claim as many values as the chunk does.
-pub(super) fn check(file: &mut File, chunk: Range<u64>, values: i64) -> Result<(), String> {
-    let (mut place, mut seen) = (chunk.start, 0);
+/// Makes sure that the pages of one column's chunk claim as many values as the chunk does, and
+/// returns how many bytes they claim to be, unpacked.
+pub(super) fn check(file: &mut File, chunk: Range<u64>, values: i64) -> Result<u64, String> {
+    let (mut place, mut seen, mut unpacked) = (chunk.start, 0, 0_u64);
     while place < chunk.end && seen < values {
         let header = find(file, place).map_err(|cause| format!("page at byte {place}: {cause}"))?;
         let Some(header) = header else {
@@ -29,9 +30,10 @@ pub(super) fn check(file: &mut File, chunk: Range<u64>, values: i64) -> Result<(
             }
         }
         seen += header.values;
+        unpacked = unpacked.saturating_add(header.unpacked);
         place = place.saturating_add(header.length).saturating_add(header.packed);
     }
-    Ok(())
+    Ok(unpacked)
 }
 
 /// Reads the header at a place.
@@ -54,6 +56,8 @@ struct PageHeader {
     length: u64,
     /// Bytes of the page that follows.
     packed: u64,
+    /// Bytes of the page, unpacked: polars takes as many before it looks at the first.
+    unpacked: u64,
     /// Values in a page of data.
     values: i64,
     /// Values in a page that is a dictionary.
@@ -65,6 +69,9 @@ impl PageHeader {
         let mut header = Self::default();
         let mut text = Compact(bytes);
         text.fields(DEEPEST, &mut |text, field, kind| match field {
+            2 => text.integer().and_then(|size| u64::try_from(size).ok()).map(|size| {
+                header.unpacked = size;
+            }),
             3 => text.integer().and_then(|size| u64::try_from(size).ok()).map(|size| {
                 header.packed = size;
             }),
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_header_tells_its_own_length_the_pages_and_the_number_of_values() {
-        let header = PageHeader { length: 17, packed: 39, values: 4, entries: 0 };
+        let header = PageHeader { length: 17, packed: 39, unpacked: 38, values: 4, entries: 0 };
         assert_eq!(PageHeader::parse(&[&HEADER[..], &[1, 2, 3]].concat()), Some(header));
     }
 
@@ -204,7 +211,7 @@ mod tests {
             std::fs::write(&path, page).unwrap();
             check(&mut File::open(&path).unwrap(), 0..page.len() as u64, 4)
         };
-        assert_eq!(check_page(&page), Ok(()));
+        assert_eq!(check_page(&page), Ok(38));
         page[8] = 0x09;
         let expected = "page at byte 0: expected 0 to 4 values, found -5";
         assert_eq!(check_page(&page), Err(expected.to_owned()));

@@ -11,8 +11,8 @@ pub(super) struct ArrayImages {
     range: PixelRange,
     shape: ImageShape,
     catalog: Catalog,
-    /// One image as it lies in the array.
-    raw: Vec<u8>,
+    /// One image as it lies in the array, where that is not how it is read.
+    raw: Option<Vec<u8>>,
 }
 
 impl ArrayImages {
@@ -44,7 +44,8 @@ impl ArrayImages {
             return Err(array.error("header", reason));
         }
         let catalog = Catalog { count: array.rows(), annotations, partition: None };
-        let raw = array.row_buffer()?;
+        let is_plain = range == PixelRange::Bytes && layout != Layout::Nhwc;
+        let raw = if is_plain { None } else { Some(array.row_buffer()?) };
         Ok(Self { array, layout, range, shape, catalog, raw })
     }
 
@@ -59,15 +60,15 @@ impl ArrayImages {
         }
     }
 
-    /// Turns the raw image into bytes.
-    fn convert(&self, row: usize, image: &mut [u8]) -> Result<(), DataError> {
+    /// Turns a raw image into bytes.
+    fn convert(&self, row: usize, raw: &[u8], image: &mut [u8]) -> Result<(), DataError> {
         let element = self.array.element();
         let (low, high) = match self.range {
             PixelRange::Bytes | PixelRange::Full => (0.0, 255.0),
             PixelRange::Unit => (0.0, 1.0),
             PixelRange::Symmetric => (-1.0, 1.0),
         };
-        for (index, bytes) in self.raw.chunks_exact(element.size).enumerate() {
+        for (index, bytes) in raw.chunks_exact(element.size).enumerate() {
             let value = element.float(bytes);
             let level = ((value - low) * 255.0 / (high - low)).round();
             if !(0.0..=255.0).contains(&level) {
@@ -75,6 +76,23 @@ impl ArrayImages {
                 return Err(self.array.error(self.place(row, index), reason));
             }
             image[self.target(index)] = level as u8;
+        }
+        Ok(())
+    }
+
+    fn read_images(
+        &mut self,
+        rows: &[usize],
+        mut raw: Option<&mut Vec<u8>>,
+        pixels: &mut [u8],
+    ) -> Result<(), DataError> {
+        for (image, &row) in pixels.chunks_exact_mut(self.shape.pixels()).zip(rows) {
+            if let Some(raw) = &mut raw {
+                self.array.read_row(row, raw)?;
+                self.convert(row, raw, image)?;
+            } else {
+                self.array.read_row(row, image)?;
+            }
         }
         Ok(())
     }
@@ -102,16 +120,10 @@ impl ImageSource for ArrayImages {
     }
 
     fn read(&mut self, rows: &[usize], pixels: &mut [u8]) -> Result<Vec<Broken>, DataError> {
-        let plain = self.range == PixelRange::Bytes && self.layout != Layout::Nhwc;
-        for (image, &row) in pixels.chunks_exact_mut(self.shape.pixels()).zip(rows) {
-            if plain {
-                self.array.read_row(row, image)?;
-            } else {
-                self.array.read_row(row, &mut self.raw)?;
-                self.convert(row, image)?;
-            }
-        }
-        Ok(Vec::new())
+        let mut raw = self.raw.take();
+        let outcome = self.read_images(rows, raw.as_mut(), pixels);
+        self.raw = raw;
+        outcome.map(|()| Vec::new())
     }
 }
 

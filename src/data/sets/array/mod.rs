@@ -159,10 +159,12 @@ fn read_classes(mut array: Array, count: usize) -> Result<Classes, DataError> {
         let reason = format!("expected {count} integers, one for each sample, found {found}");
         return Err(array.error("header", reason));
     }
+    array.check_memory::<i128>(count)?;
     let mut value = array.row_buffer()?;
     let mut labels = Vec::new();
     for row in 0..count {
         array.read_row(row, &mut value)?;
+        array.grow(&mut labels, 1, count)?;
         labels.extend(element.integer(&value));
     }
     Classes::numbered(&labels)
@@ -174,14 +176,14 @@ fn read_points(mut array: Array) -> Result<Points, DataError> {
     array.expect_dimensions(2, "rows and columns")?;
     let (rows, width) = (array.rows(), array.header().shape[1]);
     let element = array.element();
+    // The product fits: the header was checked against the file.
+    let total = rows * width;
+    array.check_memory::<f32>(total)?;
     let mut row = array.row_buffer()?;
     let mut values: Vec<f32> = Vec::new();
-    // The product fits: the header was checked against the file.
-    values
-        .try_reserve_exact(rows * width)
-        .map_err(|_| array.error("values", format!("{rows} x {width} do not fit in memory")))?;
     for index in 0..rows {
         array.read_row(index, &mut row)?;
+        array.grow(&mut values, width, total)?;
         for (column, bytes) in row.chunks_exact(element.size).enumerate() {
             let value = element.float(bytes);
             if !(value as f32).is_finite() {
@@ -198,10 +200,15 @@ fn read_points(mut array: Array) -> Result<Points, DataError> {
 #[cfg(test)]
 pub(super) mod tests {
     use std::collections::BTreeMap;
+    use std::io::{Cursor, Write};
     use std::path::PathBuf;
+
+    use zip::write::SimpleFileOptions;
+    use zip::{CompressionMethod, ZipWriter};
 
     use super::*;
     use crate::data::ImageSource;
+    use crate::numerics::memory::pretended::with_available;
 
     /// Opens reference files with settings in the language of pipelines.
     fn open(settings: &str, names: &[&str]) -> Result<Samples, DataError> {
@@ -233,6 +240,60 @@ pub(super) mod tests {
 
     pub(crate) fn refusal(settings: &str, names: &[&str]) -> String {
         open(settings, names).err().unwrap().to_string()
+    }
+
+    /// Opens an npz file with one deflated array of zeros.
+    fn zeros(settings: &str, dtype: &str, shape: &str, bytes: usize) -> Result<Samples, DataError> {
+        let dict = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        writer.start_file("x.npy", options).unwrap();
+        writer.write_all(&npy::Header::encode(&dict, 128)).unwrap();
+        writer.write_all(&vec![0; bytes]).unwrap();
+        let packed = writer.finish().unwrap().into_inner();
+        assert!(packed.len() < bytes / 500, "{} bytes", packed.len());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zeros.npz");
+        std::fs::write(&path, packed).unwrap();
+        let settings: ArrayFile = ron::from_str(settings).unwrap();
+        settings.open(&Files::new(BTreeMap::from([("zeros.npz".to_owned(), path)])))
+    }
+
+    #[test]
+    fn a_small_archive_of_many_values_is_refused_by_what_holding_them_takes() {
+        // Four million values: 4 MB in the array, 16 MB as vectors.
+        let many = |available| {
+            with_available(available, || {
+                zeros("(content: Vectors)", "|u1", "(4000, 1000)", 4_000_000)
+            })
+        };
+        assert_eq!(
+            many(15_000_000).err().unwrap().to_string(),
+            "zeros.npz: array `x` would take 0.0 GB of memory, but only 0.0 GB is available: use a \
+             smaller file, or more memory"
+        );
+        assert!(many(16_000_000).is_ok());
+        let labels = |available| {
+            with_available(available, || {
+                let settings = "(content: Vectors, array: Some(\"x\"), labels: Some(\"x\"))";
+                zeros(settings, "|u1", "(4000000,)", 4_000_000)
+            })
+        };
+        assert!(matches!(labels(60_000_000), Err(DataError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn images_of_an_archive_take_the_memory_of_one_row() {
+        let images = |shape: &str, range: &str| {
+            let settings = format!("(content: Images(layout: Nhw, range: {range}))");
+            let bytes = if range == "Bytes" { 4_000_000 } else { 16_000_000 };
+            let dtype = if range == "Bytes" { "|u1" } else { "<f4" };
+            with_available(5_000, || zeros(&settings, dtype, shape, bytes).err())
+        };
+        assert!(images("(4000, 100, 10)", "Unit").is_none(), "4,000 bytes each");
+        assert!(images("(1, 2000, 2000)", "Bytes").is_none(), "nothing is held yet");
+        let refused = images("(1, 2000, 2000)", "Unit");
+        assert!(matches!(refused, Some(DataError::TooLarge { .. })), "{refused:?}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::data::{
     Vectors,
 };
 use crate::numerics::units::PositiveF64;
-use crate::numerics::{Points, Seed};
+use crate::numerics::{Points, Seed, memory};
 
 /// Settings of a set of points, for instance `Manifold(shape: Sphere(dimension: 10, ambient: 11),
 /// samples: 2500, seed: 0, noise: Gaussian(0.01))`.
@@ -97,6 +97,12 @@ impl DataSet for Manifold {
             return Err(DataError::Unfit(problems.join("; ")));
         }
         let count = self.samples.get();
+        // Double precision while they are drawn, single precision when they are done.
+        let bytes = (size_of::<f64>() + size_of::<f32>()).saturating_mul(self.width());
+        memory::check_values::<u8>(count.saturating_mul(bytes)).map_err(|size| {
+            let what = format!("{count} points of {} coordinates", self.width());
+            DataError::TooLarge { what, size, advice: "lower `samples`" }
+        })?;
         let sample = self.shape.sample(count, &mut self.seed.stream("manifold"));
         let annotations = Annotations {
             factors: Factors {
@@ -154,6 +160,7 @@ impl Manifold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numerics::memory::pretended::with_available;
 
     fn manifold(text: &str) -> Manifold {
         let options = ron::Options::default()
@@ -264,6 +271,19 @@ mod tests {
             assert!((squared - 1.0).abs() < 1e-5);
         }
         assert!(both.points().row(0)[3].abs() < f32::EPSILON);
+    }
+
+    #[test]
+    fn more_points_than_there_is_memory_for_are_refused_with_their_size() {
+        let settings = manifold("(shape: SwissRoll, samples: 100, seed: 0)");
+        let open =
+            |available| with_available(available, || settings.open(&Files::default()).map(|_| ()));
+        assert!(open(100 * 3 * 12).is_ok());
+        assert_eq!(
+            open(100 * 3 * 12 - 1).unwrap_err().to_string(),
+            "100 points of 3 coordinates would take 0.0 GB of memory, but only 0.0 GB is \
+             available: lower `samples`"
+        );
     }
 
     #[test]
