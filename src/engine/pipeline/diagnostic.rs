@@ -2,11 +2,14 @@
 //!
 //! Checks only build [`Diagnostic`] values; all of them are gathered before any is shown.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use super::bounds::{LONGEST_NAME, MOST_COMPARED, MOST_DRAWN, MOST_MISTAKES, MOST_PLACES};
 use super::source::{Source, Span};
 
 /// One mistake, with every place it concerns.
@@ -71,11 +74,51 @@ pub enum Style {
     Colored,
 }
 
-/// Beyond this many pictures nobody reads on.
-const MOST_DRAWN: usize = 20;
+/// Mistakes as they are found: each once, however many stages it spoils, and only as many as
+/// somebody may read.
+#[derive(Debug, Default)]
+pub struct Mistakes {
+    found: BTreeMap<(Span, String), Diagnostic>,
+}
 
-/// A circle of thousands of stages is clear from its first edges.
-const MOST_PLACES: usize = 12;
+impl Mistakes {
+    /// Adds a mistake; of equal ones at the same place, the first in order counts.
+    pub fn push(&mut self, mistake: Diagnostic) {
+        let is_full = self.is_full();
+        match self.found.entry((mistake.at, mistake.message.clone())) {
+            Entry::Vacant(free) if !is_full => drop(free.insert(mistake)),
+            Entry::Occupied(mut known) if mistake < *known.get() => drop(known.insert(mistake)),
+            Entry::Vacant(_) | Entry::Occupied(_) => {}
+        }
+    }
+
+    /// Returns whether there is a mistake at a place.
+    pub fn has_any_at(&self, at: Span) -> bool {
+        let next = self.found.range((at, String::new())..).next();
+        next.is_some_and(|((known, _), _)| *known == at)
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Returns whether looking for more is in vain.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= MOST_MISTAKES
+    }
+
+    /// Returns all mistakes in file order.
+    pub fn sorted(self) -> Vec<Diagnostic> {
+        self.found.into_values().collect()
+    }
+}
+
+impl Extend<Diagnostic> for Mistakes {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, mistakes: I) {
+        mistakes.into_iter().for_each(|mistake| self.push(mistake));
+    }
+}
 
 /// Draws diagnostics in file order, one picture each.
 pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
@@ -94,6 +137,9 @@ pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String
     let file = source.path().display();
     let _ = match diagnostics.len() {
         1 => write!(drawing, "1 mistake in {file}"),
+        count if count >= MOST_MISTAKES => {
+            write!(drawing, "{count} or more mistakes in {file}, {MOST_DRAWN} are shown")
+        }
         count if count > MOST_DRAWN => {
             write!(drawing, "{count} mistakes in {file}, the first {MOST_DRAWN} are shown")
         }
@@ -129,9 +175,17 @@ fn annotation<'a>(
 
 /// Returns the valid name that the user most likely meant.
 pub fn nearest<'a>(found: &str, valid: &[&'a str]) -> Option<&'a str> {
+    const MOST_APART: usize = 3;
+    let found = found.to_lowercase();
+    // Of very many names, those of about the same length are enough.
+    let few = valid.len() <= MOST_COMPARED;
+    let is_short = |text: &str| text.len() <= LONGEST_NAME;
     valid
         .iter()
-        .map(|name| (strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()), *name))
+        .filter(|name| is_short(&found) && is_short(name))
+        .filter(|name| few || name.len().abs_diff(found.len()) <= MOST_APART)
+        .take(MOST_COMPARED)
+        .map(|name| (strsim::jaro_winkler(&found, &name.to_lowercase()), *name))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
