@@ -12,6 +12,7 @@ mod preflight;
 mod runner;
 mod workspace;
 
+use std::borrow::Cow;
 use std::env;
 use std::process::ExitCode;
 
@@ -20,6 +21,8 @@ use clap::Parser;
 use args::Cli;
 use error::{CommandError, ErrorKind};
 use output::terminal;
+
+use crate::engine::system::printable::printable;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -50,7 +53,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end();
         terminal::json(&CommandError::usage(message).json());
     } else {
-        let _ = error.print();
+        let message = error.render().to_string();
+        // An argument may hold control characters; without any, the message keeps its colors.
+        match printable(&message) {
+            Cow::Borrowed(_) => drop(error.print()),
+            Cow::Owned(message) => terminal::note(message.trim_end()),
+        }
     }
     ErrorKind::Usage.into()
 }

@@ -121,9 +121,8 @@ impl<'a> Templates<'a> {
                 let whole = compiler.compile(*span, mistakes);
                 // Mistakes inside a field are those of the whole.
                 let is_sound = mistakes.len() == before && before < MOST_MISTAKES;
-                let mut inner = |span: Span| match is_sound {
-                    true => compiler.compile(span, mistakes),
-                    false => Template::default(),
+                let mut inner = |span: Span| {
+                    if is_sound { compiler.compile(span, mistakes) } else { Template::default() }
                 };
                 let fields = fields.iter().map(|(name, span)| (*name, inner(*span))).collect();
                 values.push(AxisValue { whole, fields });

@@ -95,6 +95,7 @@ impl<'a> Resolver<'a> {
     ) -> Result<Plan<S>, Vec<Diagnostic>> {
         let names = self.names(&stages);
         let complete = self.mistakes.is_empty();
+        self.report_names(&stages);
         let inputs: Vec<Vec<_>> = stages
             .iter()
             .map(|stage| {
@@ -145,6 +146,36 @@ impl<'a> Resolver<'a> {
             }
         }
         names
+    }
+
+    /// The files of report stages lie in one folder, beside those of the report itself; not all file
+    /// systems tell upper from lower case.
+    fn report_names<S: StageSet>(&mut self, stages: &[ConcreteStage<S>]) {
+        let mut seen = BTreeMap::<String, &ConcreteStage<S>>::new();
+        for stage in stages.iter().filter(|stage| stage.stage.as_stage().is_report()) {
+            let name = &stage.name;
+            if let Some(file) = S::reserved_report_file(name) {
+                let message = format!("the report itself has a file `{file}`");
+                self.mistakes.push(
+                    Diagnostic::new(stage.at, message)
+                        .label(format!("the file of `{name}` would be replaced"))
+                        .help("rename this stage"),
+                );
+            }
+            match seen.get(&name.to_lowercase()) {
+                Some(other) if other.name != *name => {
+                    let message = format!("`{name}` and `{}` differ only in case", other.name);
+                    self.mistakes.push(
+                        Diagnostic::new(stage.at, message)
+                            .label("their files in the report could replace each other")
+                            .context(other.at, "the other one")
+                            .help("rename one of them"),
+                    );
+                }
+                Some(_) => {}
+                None => drop(seen.insert(name.to_lowercase(), stage)),
+            }
+        }
     }
 
     /// A limit that fits no stage is a typo, and the stage it was meant for runs without it.

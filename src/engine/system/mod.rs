@@ -4,5 +4,6 @@ pub mod clock;
 pub mod failpoint;
 pub mod host;
 pub(crate) mod parallel;
+pub mod printable;
 pub mod process;
 pub mod regular_file;

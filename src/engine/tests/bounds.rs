@@ -109,6 +109,20 @@ fn members_of_families_are_counted_before_they_are_looked_up() {
 }
 
 #[test]
+fn a_report_stage_can_not_take_the_place_of_another_file() {
+    let text = r#"Pipeline(name: "p", axes: {"n": [0]}, stages: {
+        "one-{n}": Constant(value: 1), "numbers": Constant(value: 2),
+        "report": Total(of: Each("one-{n}")),
+        "loss": Total(of: Each("one-{n}")), "Loss": Total(of: Each("one-{n}")),
+    })"#;
+    let expected = [
+        ("the report itself has a file `report.tex`", "\"report\""),
+        ("`Loss` and `loss` differ only in case", "\"Loss\""),
+    ];
+    assert_eq!(mistakes(text), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+#[test]
 fn a_long_cycle_is_walked_once() {
     let stages = list(30_000, |at| format!("\"s{at}\": Abs(of: \"s{}\")", (at + 1) % 30_000));
     let found = mistakes(&format!("Pipeline(name: \"p\", stages: {{{stages}}})"));
