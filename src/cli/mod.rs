@@ -12,7 +12,6 @@ mod preflight;
 mod runner;
 mod workspace;
 
-use std::borrow::Cow;
 use std::env;
 use std::process::ExitCode;
 
@@ -53,11 +52,11 @@ fn usage(error: &clap::Error) -> ExitCode {
         let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end();
         terminal::json(&CommandError::usage(message).json());
     } else {
-        let message = error.render().to_string();
-        // An argument may hold control characters; without any, the message keeps its colors.
-        match printable(&message) {
-            Cow::Borrowed(_) => drop(error.print()),
-            Cow::Owned(message) => terminal::note(message.trim_end()),
+        // The message quotes arguments as they are: those of the printed one are printable.
+        let shown = env::args_os().map(|text| printable(&text.to_string_lossy()).into_owned());
+        match Cli::try_parse_from(shown) {
+            Err(error) => drop(error.print()),
+            Ok(_) => terminal::note(error.render().to_string().trim_end()),
         }
     }
     ErrorKind::Usage.into()
