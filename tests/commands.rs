@@ -354,3 +354,44 @@ fn a_cache_that_can_not_be_is_refused_with_advice() {
     sandbox.call(&["cache", "rebuild"]).ok();
     assert_eq!(sandbox.run().ok().summary()["executed"], 0);
 }
+
+/// Returns whether a text has a character that a terminal would obey.
+fn is_obeyed(text: &str) -> bool {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.contains(|c: char| (c.is_control() && c != '\n' && c != '\t') || turns(c))
+}
+
+#[test]
+fn escape_sequences_of_others_are_shown_and_not_obeyed() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", axes: {"seed": [0, 1]}, stages: {
+            "score-{seed}": Command(
+                args: ["sh", "-c", "printf '\\033]0;title\\007\\n'; echo '{\"a\": 1}' > record.json"],
+                outputs: ["record.json"], yields: "record",
+            ),
+            "t": Table(
+                records: [Each("score-{seed}")], caption: "\u{1b}[2Jcaption\u{202e}", label: "l",
+                rows: ["seed"], values: [Value(field: "a", title: "\u{9b}1mA")],
+            ),
+        })"#,
+    );
+    let ran = sandbox.call(&["pipeline.ron"]).ok();
+    assert!(ran.stdout.contains("␛[2Jcaption\u{fffd}"), "{}", ran.stdout);
+    assert!(!is_obeyed(&ran.stdout) && !is_obeyed(&ran.stderr), "{ran:?}");
+    let page = sandbox.read("reports/p/index.html");
+    assert!(page.contains("␛[2Jcaption") && !is_obeyed(&page));
+    assert_eq!(sandbox.call(&["log", "score-0"]).ok().stdout, "␛]0;title␇\n");
+    let log = sandbox.call(&["log", "score-0", "--json"]).ok();
+    assert_eq!(log.events()[0]["text"], "\u{1b}]0;title\u{7}\n", "JSON has it as it is");
+
+    sandbox.edit("printf '", "exit 3; printf '");
+    sandbox.edit("exit 3; ", "echo \\\"\u{1b}[31mred\\\"; exit 3; ");
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    assert!(failed.stderr.contains("␛[31mred"), "{}", failed.stderr);
+    assert!(!is_obeyed(&failed.stderr), "{}", failed.stderr);
+    for args in [["status", "\u{1b}[31m.ron"], ["why", "\u{1b}[31mstage"], ["--\u{1b}[31m", "x"]] {
+        let refused = sandbox.call(&args).fails_with(2);
+        assert!(refused.stderr.contains("␛[31m"), "{}", refused.stderr);
+        assert!(!is_obeyed(&refused.stderr), "{}", refused.stderr);
+    }
+}

@@ -1,5 +1,9 @@
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pcae::engine::pipeline::diagnostic::{Style, draw};
 use pcae::engine::pipeline::search_paths::FileProbe;
@@ -78,6 +82,112 @@ fn huge_and_odd_files_are_refused_with_one_line() {
     assert!(refused.stderr.contains("can't read the pipeline file"), "{}", refused.stderr);
     let missing = sandbox.call(&["nowhere.ron"]).fails_with(2);
     assert!(missing.stderr.contains("can't read the pipeline file `nowhere.ron`"));
+}
+
+/// Runs the program, which must end by itself with an error; returns what it printed for people.
+fn refused_at_once(sandbox: &Sandbox, args: &[&str]) -> String {
+    let mut command = sandbox.command(args);
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("{args:?} waits without end");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(!output.status.success(), "{args:?} succeeded");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_and_never_waited_for() {
+    let sandbox = Sandbox::new("");
+    let make_pipe = |name: &str| {
+        let made = Command::new("mkfifo").arg(sandbox.path().join(name)).status().unwrap();
+        assert!(made.success());
+    };
+    fs::create_dir(sandbox.path().join("folder")).unwrap();
+    for name in ["pipe", "pipe.csv", "folder/pipe", "folder/pipe.csv"] {
+        make_pipe(name);
+    }
+    let _listener = UnixListener::bind(sandbox.path().join("socket")).unwrap();
+    for (file, kind) in
+        [("pipe", "a named pipe"), ("socket", "a socket"), ("/dev/zero", "a device")]
+    {
+        let message = refused_at_once(&sandbox, &[file]);
+        let expected = format!("`{file}`: it is {kind}, not a regular file");
+        assert!(message.contains(&expected), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    for (fields, expected) in [
+        ("files: [\"pipe\"],", "`pipe` is a named pipe, not a regular file"),
+        ("files: [\"socket\"],", "`socket` is a socket, not a regular file"),
+        ("files: [\"/dev/zero\"],", "`/dev/zero` is a device, not a regular file"),
+        ("files: [\"folder\"],", "it is a named pipe, not a regular file"),
+    ] {
+        sandbox.write(
+            "pipeline.ron",
+            &format!(
+                "Pipeline(name: \"p\", stages: {{
+                    \"a\": Command(args: [\"true\"], {fields} outputs: [\"out\"]),
+                }})"
+            ),
+        );
+        let message = refused_at_once(&sandbox, &["pipeline.ron"]);
+        assert!(message.contains(expected), "{message}");
+    }
+    sandbox.write(
+        "pipeline.ron",
+        r#"Pipeline(name: "p", notes: {"n": "pipe"}, stages: {
+            "a": Command(args: ["true"], outputs: ["out"]),
+        })"#,
+    );
+    let message = refused_at_once(&sandbox, &["pipeline.ron"]);
+    assert!(message.contains("these notes can't be read: it is a named pipe"), "{message}");
+    for args in [["init", "pipe.csv", "--out=new.ron"], ["diff", "folder", "folder"]] {
+        let message = refused_at_once(&sandbox, &args);
+        assert!(message.contains("it is a named pipe, not a regular file"), "{message}");
+    }
+}
+
+#[test]
+fn a_short_file_can_not_ask_for_more_than_there_is() {
+    let labels = (0..16).map(|label| format!("{label}, ")).collect::<String>();
+    let axes = (0..16).map(|axis| format!("\"x{axis}\": [{labels}], ")).collect::<String>();
+    let name = (0..16).map(|axis| format!("{{x{axis}}}")).collect::<String>();
+    let text = format!(
+        "Pipeline(name: \"p\", axes: {{{axes}}}, stages: {{
+            \"{name}\": Command(args: [\"true\"], outputs: [\"out\"]),
+        }})"
+    );
+    let drawn = drawing("p.ron", &text);
+    assert!(drawn.starts_with("error: this makes more than 100000 stages\n"), "{drawn}");
+    let mut shared = "\"v0\": [\"x\"]".to_owned();
+    for depth in 1..8 {
+        let inner = format!("Shared(v{}), ", depth - 1).repeat(60);
+        shared = format!("{shared}, \"v{depth}\": [{inner}]");
+    }
+    let text = format!(
+        "Pipeline(name: \"p\", shared: {{{shared}}}, stages: {{
+            \"a\": Command(args: Shared(v7), outputs: [\"out\"]),
+        }})"
+    );
+    let drawn = drawing("p.ron", &text);
+    let expected = "error: with all values put in, this stage is larger than 1 MB\n";
+    assert!(drawn.starts_with(expected), "{drawn}");
+}
+
+#[test]
+fn a_family_stays_in_its_folder() {
+    let text = r#"Pipeline(name: "p", axes: {"n": {"..": 1, "ok": 2}}, stages: {
+        "one-{n}": Command(args: ["touch", "out"], outputs: ["out"]),
+        "all": Command(args: ["ls"], families: {"x": Each("one-{n}")}, outputs: ["out"]),
+    })"#;
+    let drawn = drawing("p.ron", text);
+    assert!(drawn.starts_with("error: `..` can't be a label\n"), "{drawn}");
+    assert!(drawn.contains("start with a letter or a digit"), "{drawn}");
 }
 
 #[test]

@@ -75,6 +75,26 @@ fn what_users_write_is_text_and_never_markup() {
 }
 
 #[test]
+fn a_table_can_not_have_the_name_of_a_file_of_the_report() {
+    let sandbox = Sandbox::new(RECORDS);
+    sandbox.edit(r#""t": Table"#, r#""index": Table"#);
+    sandbox.run().ok();
+    let page = sandbox.read("reports/own/index.html");
+    assert!(page.contains("index.csv"), "names that no file of the report has are free");
+    for (name, file) in [("report", "report.tex"), ("numbers", "numbers.tex")] {
+        sandbox.write("pipeline.ron", &RECORDS.replace("\"t\": T", &format!("\"{name}\": T")));
+        let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
+        let expected = format!("the report itself has a file `{file}`");
+        assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
+        assert!(refused.stderr.contains("pipeline.ron:3:"), "{}", refused.stderr);
+    }
+    let two = RECORDS.replace("\"t\": T", "\"T\": Table(records: [Each(\"score-{seed}\")], caption: \"c\", label: \"l\", rows: [\"seed\"], values: [Value(field: \"a\", title: \"A\")]),\n    \"t\": T");
+    sandbox.write("pipeline.ron", &two);
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
+    assert!(refused.stderr.contains("`t` and `T` differ only in case"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_page_tells_what_failed_and_what_waits() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.edit("read x < inputs/x/number;", "read x < inputs/x/number; [ $x = 1 ] &&");

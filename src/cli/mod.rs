@@ -21,6 +21,8 @@ use args::Cli;
 use error::{CommandError, ErrorKind};
 use output::terminal;
 
+use crate::engine::system::printable::printable;
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -50,7 +52,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end();
         terminal::json(&CommandError::usage(message).json());
     } else {
-        let _ = error.print();
+        // The message quotes arguments as they are: those of the printed one are printable.
+        let shown = env::args_os().map(|text| printable(&text.to_string_lossy()).into_owned());
+        match Cli::try_parse_from(shown) {
+            Err(error) => drop(error.print()),
+            Ok(_) => terminal::note(error.render().to_string().trim_end()),
+        }
     }
     ErrorKind::Usage.into()
 }

@@ -92,6 +92,10 @@ impl StageSet for TestStage {
     fn as_stage(&self) -> &dyn Stage {
         self
     }
+
+    fn reserved_report_file(stage: &str) -> Option<&'static str> {
+        (stage == "report").then_some("report.tex")
+    }
 }
 
 impl Stage for TestStage {
@@ -107,6 +111,10 @@ impl Stage for TestStage {
             Self::Count { .. } => "Count",
         };
         Kind { name, version: 1 }
+    }
+
+    fn is_report(&self) -> bool {
+        matches!(self, Self::Total { .. })
     }
 
     fn inputs(&self) -> Vec<Input> {

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::stage::context::RunContext;
 use crate::engine::stage::lifecycle::Progress;
 use crate::engine::stage::{Stage, StageSet};
+use crate::report::folder;
 
 pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
 pub use calibration::{default_rate, measure_rate};
@@ -61,6 +62,10 @@ macro_rules! stage_kinds {
                 match self {
                     $(Self::$kind(stage) => stage,)+
                 }
+            }
+
+            fn reserved_report_file(stage: &str) -> Option<&'static str> {
+                folder::own_file(stage)
             }
         }
     };

@@ -100,7 +100,7 @@ impl Display {
         };
         let bar = ProgressBar::new(0).with_style(bar_style("  {prefix} {bar:24} {msg}"));
         let bar = all.insert_before(overall, bar);
-        bar.set_prefix(stage.to_owned());
+        bar.set_prefix(terminal::shown(stage, terminal::style()));
         bar.tick();
         Some(bar)
     }
@@ -117,7 +117,7 @@ impl Display {
         if let Some(bar) = &running.bar {
             bar.set_length(progress.total);
             bar.set_position(progress.done);
-            bar.set_message(message);
+            bar.set_message(terminal::shown(&message, terminal::style()));
         } else if running.printed.elapsed() >= PLAIN_INTERVAL {
             running.printed = Instant::now();
             let line = format!("...  {stage}  {message}");
@@ -157,7 +157,7 @@ impl Display {
     fn print(&self, line: &str) {
         match &self.mode {
             Mode::Bars { all, .. } => {
-                let _ = all.println(line);
+                let _ = all.println(terminal::shown(line, terminal::style()));
             }
             Mode::Json | Mode::Plain => terminal::note(line),
         }

@@ -1,4 +1,8 @@
 //! Printing: to standard output for data, to standard error for people, in color where welcome.
+//!
+//! Whatever is printed may quote a file, a program or a command line, so control characters in it are
+//! made visible. Our own colors are marked by characters that Unicode leaves to programs
+//! (noncharacters), and become escape sequences only when all else has been cleaned.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,28 +10,33 @@ use serde::Serialize;
 
 use crate::cli::error::CommandError;
 use crate::engine::pipeline::diagnostic::Style;
+use crate::engine::system::printable::printable;
 
 pub(crate) use crate::report::page::units::{duration, whole_duration};
 
 /// Prints a line of data; a closed pipe is not an error.
 pub(crate) fn line(text: &str) {
-    let _ = writeln!(io::stdout(), "{text}");
+    let _ = writeln!(io::stdout(), "{}", shown(text, style()));
 }
 
-/// Prints a value as one line of JSON.
+/// Prints a value as one line of JSON, which has its own way to write control characters.
 pub(crate) fn json(value: &impl Serialize) {
-    line(&serde_json::to_string(value).unwrap_or_default());
+    let text = serde_json::to_string(value).unwrap_or_default();
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 /// Prints a line for the person at the terminal.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", shown(text, style()));
 }
 
 /// Prints why a command could not do what was asked, and what may help.
 pub(crate) fn error(error: &CommandError) {
-    let drawing = error.drawing(style());
-    note(&drawing.unwrap_or_else(|| format!("{} {error}", paint(Tone::Bad, "error:"))));
+    match error.drawing(style()) {
+        // What it quotes was cleaned before it was colored.
+        Some(drawing) => drop(writeln!(io::stderr(), "{drawing}")),
+        None => note(&format!("{} {error}", paint(Tone::Bad, "error:"))),
+    }
     hints(error);
 }
 
@@ -56,18 +65,37 @@ pub(crate) enum Tone {
     Faint,
 }
 
-/// Colors a word if standard error shows colors.
+/// Colors a word, if it is printed where colors are shown.
 pub(crate) fn paint(tone: Tone, text: &str) -> String {
-    let code = match tone {
-        Tone::Good => 32,
-        Tone::Bad => 31,
-        Tone::Busy => 33,
-        Tone::Faint => 2,
+    let start = match tone {
+        Tone::Good => MARKS[0].0,
+        Tone::Bad => MARKS[1].0,
+        Tone::Busy => MARKS[2].0,
+        Tone::Faint => MARKS[3].0,
     };
-    match style() {
-        Style::Colored => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-        Style::Plain => text.to_owned(),
+    format!("{start}{text}{}", MARKS[4].0)
+}
+
+/// The marks of [`paint`] in the order of the tones, then the one of the end, with what they become.
+const MARKS: [(char, &str); 5] = [
+    ('\u{fdd0}', "\u{1b}[32m"),
+    ('\u{fdd1}', "\u{1b}[31m"),
+    ('\u{fdd2}', "\u{1b}[33m"),
+    ('\u{fdd3}', "\u{1b}[2m"),
+    ('\u{fdd4}', "\u{1b}[0m"),
+];
+
+/// Returns a text as a terminal may get it: control characters made visible, painted words in color.
+pub(crate) fn shown(text: &str, style: Style) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        match MARKS.iter().find(|(mark, _)| *mark == c) {
+            None => shown.push(c),
+            Some((_, code)) if style == Style::Colored => shown.push_str(code),
+            Some(_) => {}
+        }
     }
+    shown
 }
 
 /// Returns whether standard error shows colors.
@@ -97,6 +125,14 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_colors_survive_and_the_escapes_of_others_do_not() {
+        let text = format!("{} \u{1b}[31mnot ours\u{7}", paint(Tone::Good, "ours\u{1b}[2J"));
+        let colored = shown(&text, Style::Colored);
+        assert_eq!(colored, "\u{1b}[32mours␛[2J\u{1b}[0m ␛[31mnot ours␇");
+        assert_eq!(shown(&text, Style::Plain), "ours␛[2J ␛[31mnot ours␇");
+    }
 
     #[test]
     fn sizes_read_well() {

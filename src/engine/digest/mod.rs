@@ -7,8 +7,8 @@
 pub mod encoding;
 
 use std::fmt;
-use std::fs::{self, DirEntry, File, Metadata};
-use std::io::{self, Read};
+use std::fs::{self, DirEntry, Metadata};
+use std::io::{self, Read as _};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::encoding::Encoder;
-use crate::engine::system::parallel;
+use crate::engine::system::{parallel, regular_file};
 
 /// Marks a digest of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ impl ContentDigest {
     pub fn of_file(path: &Path) -> io::Result<Self> {
         const SMALL_PIECE: usize = 1 << 16;
         const LARGE_PIECE: usize = 1 << 22;
-        let mut file = File::open(path)?;
+        let mut file = regular_file::open(path)?;
         let is_large = file.metadata()?.len() >= LARGE_PIECE as u64;
         let mut buffer = vec![0; if is_large { LARGE_PIECE } else { SMALL_PIECE }];
         let mut hasher = blake3::Hasher::new();
@@ -149,10 +149,10 @@ pub(crate) fn listing(folder: &Path) -> io::Result<Vec<(String, PathBuf, Metadat
             let name = format!("{prefix}{name}");
             if about.is_dir() {
                 folders.push((format!("{name}/"), path, depth + 1));
-            } else if about.is_file() {
-                found.push((name, path, about));
             } else {
-                return Err(about_path(&path, "neither a file nor a folder"));
+                regular_file::check(&about)
+                    .map_err(|cause| about_path(&path, &cause.to_string()))?;
+                found.push((name, path, about));
             }
         }
     }
@@ -226,6 +226,8 @@ impl<'de, T> Deserialize<'de> for Digest<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -247,6 +249,17 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             let digest = ContentDigest::of_own_file(&path).unwrap();
             assert_eq!(digest, ContentDigest::of_bytes(&bytes));
+        }
+    }
+
+    #[test]
+    fn a_named_pipe_has_no_digest_and_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&pipe, folder.path()] {
+            let refused = ContentDigest::of_path(path).unwrap_err().to_string();
+            assert!(refused.ends_with("it is a named pipe, not a regular file"), "{refused}");
         }
     }
 

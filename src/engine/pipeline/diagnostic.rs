@@ -2,12 +2,17 @@
 //!
 //! Checks only build [`Diagnostic`] values; all of them are gathered before any is shown.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use super::bounds::{LONGEST_NAME, MOST_COMPARED, MOST_DRAWN, MOST_MISTAKES, MOST_PLACES};
 use super::source::{Source, Span};
+use crate::engine::system::printable::printable;
 
 /// One mistake, with every place it concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,11 +76,51 @@ pub enum Style {
     Colored,
 }
 
-/// Beyond this many pictures nobody reads on.
-const MOST_DRAWN: usize = 20;
+/// Mistakes as they are found: each once, however many stages it spoils, and only as many as
+/// somebody may read.
+#[derive(Debug, Default)]
+pub struct Mistakes {
+    found: BTreeMap<(Span, String), Diagnostic>,
+}
 
-/// A circle of thousands of stages is clear from its first edges.
-const MOST_PLACES: usize = 12;
+impl Mistakes {
+    /// Adds a mistake; of equal ones at the same place, the first in order counts.
+    pub fn push(&mut self, mistake: Diagnostic) {
+        let is_full = self.is_full();
+        match self.found.entry((mistake.at, mistake.message.clone())) {
+            Entry::Vacant(free) if !is_full => drop(free.insert(mistake)),
+            Entry::Occupied(mut known) if mistake < *known.get() => drop(known.insert(mistake)),
+            Entry::Vacant(_) | Entry::Occupied(_) => {}
+        }
+    }
+
+    /// Returns whether there is a mistake at a place.
+    pub fn has_any_at(&self, at: Span) -> bool {
+        let next = self.found.range((at, String::new())..).next();
+        next.is_some_and(|((known, _), _)| *known == at)
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Returns whether looking for more is in vain.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= MOST_MISTAKES
+    }
+
+    /// Returns all mistakes in file order.
+    pub fn sorted(self) -> Vec<Diagnostic> {
+        self.found.into_values().collect()
+    }
+}
+
+impl Extend<Diagnostic> for Mistakes {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, mistakes: I) {
+        mistakes.into_iter().for_each(|mistake| self.push(mistake));
+    }
+}
 
 /// Draws diagnostics in file order, one picture each.
 pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
@@ -87,13 +132,17 @@ pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String
     let mut sorted: Vec<_> = diagnostics.iter().collect();
     sorted.sort();
     let mut drawing = String::new();
+    let text = drawable(source.text());
     for diagnostic in sorted.iter().take(MOST_DRAWN) {
-        let picture = renderer.render(&[group(source, diagnostic)]);
+        let picture = renderer.render(&[group(source, &text, diagnostic)]);
         let _ = writeln!(drawing, "{picture}\n");
     }
-    let file = source.path().display();
+    let file = shown(&source.path().display().to_string());
     let _ = match diagnostics.len() {
         1 => write!(drawing, "1 mistake in {file}"),
+        count if count >= MOST_MISTAKES => {
+            write!(drawing, "{count} or more mistakes in {file}, {MOST_DRAWN} are shown")
+        }
         count if count > MOST_DRAWN => {
             write!(drawing, "{count} mistakes in {file}, the first {MOST_DRAWN} are shown")
         }
@@ -102,16 +151,16 @@ pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String
     drawing
 }
 
-fn group<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
-    let mut snippet = Snippet::source(source.text())
-        .path(source.path().display().to_string())
+fn group<'a>(source: &'a Source, text: &'a str, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let mut snippet = Snippet::source(text)
+        .path(shown(&source.path().display().to_string()))
         .annotation(annotation(source, AnnotationKind::Primary, diagnostic.at, &diagnostic.label));
     for (span, label) in diagnostic.context.iter().take(MOST_PLACES) {
         snippet = snippet.annotation(annotation(source, AnnotationKind::Context, *span, label));
     }
-    let group = Level::ERROR.primary_title(diagnostic.message.as_str()).element(snippet);
+    let group = Level::ERROR.primary_title(shown(&diagnostic.message)).element(snippet);
     match &diagnostic.help {
-        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        Some(help) => group.element(Level::HELP.message(shown(help))),
         None => group,
     }
 }
@@ -124,14 +173,43 @@ fn annotation<'a>(
 ) -> annotate_snippets::Annotation<'a> {
     let end = source.text().len();
     let annotation = kind.span(span.start.min(end)..span.end.clamp(span.start.min(end), end));
-    if label.is_empty() { annotation } else { annotation.label(label) }
+    if label.is_empty() { annotation } else { annotation.label(shown(label)) }
+}
+
+/// Returns words that quote the file as they may be drawn: printable, and not without end.
+fn shown(words: &str) -> String {
+    const MOST: usize = 1000;
+    let mut shown = printable(words).into_owned();
+    if let Some((cut, _)) = shown.char_indices().nth(MOST) {
+        shown.truncate(cut);
+        shown.push_str("..");
+    }
+    shown
+}
+
+/// Returns the text of a file as it may be drawn. Other control characters are drawn visibly anyway;
+/// these two-byte ones are replaced by a character of two bytes, so that all places stay.
+fn drawable(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| matches!(c, '\u{80}'..='\u{9f}');
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if is_control(c) { '¿' } else { c }).collect())
 }
 
 /// Returns the valid name that the user most likely meant.
 pub fn nearest<'a>(found: &str, valid: &[&'a str]) -> Option<&'a str> {
+    const MOST_APART: usize = 3;
+    let found = found.to_lowercase();
+    // Of very many names, those of about the same length are enough.
+    let few = valid.len() <= MOST_COMPARED;
+    let is_short = |text: &str| text.len() <= LONGEST_NAME;
     valid
         .iter()
-        .map(|name| (strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()), *name))
+        .filter(|name| is_short(&found) && is_short(name))
+        .filter(|name| few || name.len().abs_diff(found.len()) <= MOST_APART)
+        .take(MOST_COMPARED)
+        .map(|name| (strsim::jaro_winkler(&found, &name.to_lowercase()), *name))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
@@ -149,6 +227,28 @@ fn list(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_drawing_shows_control_characters_and_obeys_none() {
+        let text = "Pipeline(name: \"\u{1b}[2J\u{9b}1m\u{202e}x\", stages: {})";
+        let source = Source::new("p\u{1b}[1m.ron", text);
+        let place = Span::new(text.find('x').unwrap(), text.find('x').unwrap() + 1);
+        let mistake = Diagnostic::new(place, "`\u{1b}[2J` is\u{7} bad")
+            .label("\u{1b}[3m")
+            .context(Span::new(0, 8), "\u{9b}4m")
+            .help("\u{1b}]0;title\u{7}");
+        let mistakes = [mistake];
+        let plain = draw(&source, &mistakes, Style::Plain);
+        let is_bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!plain.contains(is_bad), "{plain:?}");
+        assert!(plain.contains("error: `␛[2J` is␇ bad") && plain.contains("p␛[1m.ron"), "{plain}");
+        let colored = draw(&source, &mistakes, Style::Colored);
+        for theirs in ["\u{1b}[2J", "\u{1b}]0", "\u{9b}", "\u{7}", "\u{202e}"] {
+            assert!(!colored.contains(theirs), "{colored:?}");
+        }
+        assert!(colored.contains('\u{1b}'), "our own colors are there");
+        assert!(shown(&"x".repeat(10_000)).len() < 2000);
+    }
 
     #[test]
     fn the_nearest_name_is_offered_only_when_it_is_near() {

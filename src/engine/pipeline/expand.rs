@@ -6,11 +6,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::diagnostic::{Diagnostic, nearest};
+use super::bounds::{
+    LARGEST_PIPELINE, LARGEST_STAGE, LONGEST_NAME, MOST_AXES, MOST_DRAWN, MOST_EXPLAINED,
+    MOST_STAGES,
+};
+use super::diagnostic::{Diagnostic, Mistakes, nearest};
+use super::extent::{Extent, Extents};
 use super::lexer::{self, Field};
 use super::parse_error;
 use super::source::{Source, Span};
-use super::spec::Spec;
+use super::spec::{Axis, Spec};
 use super::template::{Bindings, Expanded, Template, Templates, unknown_axis};
 use super::values::{Named, dialect};
 use crate::engine::stage::{Labels, StageSet};
@@ -35,33 +40,35 @@ pub struct ConcreteStage<S> {
     pub text: Expanded,
 }
 
-/// A pipeline beyond this is a mistake: more stages than could ever run.
-const MOST_STAGES: usize = 100_000;
-
 /// Expands every stage of a pipeline.
 pub fn expand<S: StageSet>(
     source: &Source,
     spec: &Spec,
-    mistakes: &mut Vec<Diagnostic>,
+    mistakes: &mut Mistakes,
 ) -> Vec<ConcreteStage<S>> {
-    let templates = Templates::compile(source, spec, mistakes);
+    let mut found = Vec::new();
+    let templates = Templates::compile(source, spec, &mut found);
+    mistakes.extend(found);
+    let mut extents = Extents::new(&templates);
+    let mut size = Size::default();
     let mut pairs = Vec::new();
     for named in &spec.stages {
-        let before = mistakes.len();
-        let axes = name_axes(spec, named, mistakes);
-        let template = templates.stage(named.value, mistakes);
-        for (axis, at) in templates.needs(&template) {
-            if !axes.contains(&axis) && mistakes.len() == before {
-                mistakes.push(missing_axis(source, spec, named, axis, at));
-            }
+        if mistakes.is_full() {
+            return Vec::new();
         }
-        if mistakes.len() > before {
-            continue;
+        let mut found = Vec::new();
+        let axes = name_axes(spec, named, &mut found);
+        let template = templates.stage(named.value, &mut found);
+        if found.is_empty() {
+            let missing =
+                extents.needs(&template).into_iter().find(|(axis, _)| !axes.contains(axis));
+            found.extend(missing.map(|(axis, at)| missing_axis(source, spec, named, axis, at)));
         }
-        let count = axes.iter().map(|&axis| spec.axes[axis].values.len()).product::<usize>();
-        if pairs.len().saturating_add(count) > MOST_STAGES {
-            let message = format!("this makes more than {MOST_STAGES} stages");
-            mistakes.push(Diagnostic::new(named.at, message).help("use fewer axes or labels"));
+        if found.is_empty() {
+            found.extend(size.add(spec, named, &axes, &extents.of(&template)).err());
+        }
+        if !found.is_empty() {
+            mistakes.extend(found);
             continue;
         }
         let template = Arc::new(template);
@@ -77,14 +84,72 @@ pub fn expand<S: StageSet>(
     };
     let expanded = parallel::map(&pairs, expand);
     let mut found = Vec::with_capacity(expanded.len());
+    let mut explained = (Span::new(0, 0), 0);
     for ((named, ..), stage) in pairs.iter().zip(expanded) {
         match stage {
             Ok(stage) => found.push(stage),
-            Err(Failed::ToParse(text)) => explain_all::<S>(named, &text, mistakes),
             Err(Failed::ToFill(mistake)) => mistakes.push(mistake),
+            Err(Failed::ToParse(text)) => {
+                let count = if explained.0 == named.at { explained.1 } else { 0 };
+                explained = (named.at, count + 1);
+                if count < MOST_EXPLAINED && !mistakes.is_full() {
+                    explain_all::<S>(named, &text, mistakes);
+                }
+            }
         }
     }
     found
+}
+
+/// How large a pipeline has become.
+#[derive(Default)]
+struct Size {
+    stages: usize,
+    bytes: f64,
+}
+
+impl Size {
+    /// Adds the stages of a template, unless they make the pipeline larger than it may be.
+    fn add(
+        &mut self,
+        spec: &Spec,
+        named: &Named,
+        axes: &[usize],
+        extent: &Extent,
+    ) -> Result<(), Diagnostic> {
+        const MEGABYTE: usize = 1 << 20;
+        let refused =
+            |message: String, help: &str| Err(Diagnostic::new(named.at, message).help(help));
+        let counts = axes.iter().map(|&axis| spec.axes[axis].values.len());
+        let count = counts.fold(1, usize::saturating_mul);
+        let stages = self.stages.saturating_add(count);
+        if stages > MOST_STAGES {
+            let message = format!("this makes more than {MOST_STAGES} stages");
+            return refused(message, "use fewer axes or labels");
+        }
+        let longest = |axis: &usize| {
+            let Axis { name, values, .. } = &spec.axes[*axis];
+            let longest = values.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
+            (format!("{{{name}}}"), "x".repeat(longest))
+        };
+        let put_in = |name: String, (hole, label): (String, String)| name.replace(&hole, &label);
+        if axes.iter().map(longest).fold(named.name.clone(), put_in).len() > LONGEST_NAME {
+            return Err(long_name(named));
+        }
+        if extent.largest > LARGEST_STAGE {
+            let limit = LARGEST_STAGE / MEGABYTE;
+            let message = format!("with all values put in, this stage is larger than {limit} MB");
+            return refused(message, "put in fewer or shorter values");
+        }
+        let bytes = extent.mean.mul_add(count as f64, self.bytes);
+        if bytes > LARGEST_PIPELINE as f64 {
+            let limit = LARGEST_PIPELINE / MEGABYTE;
+            let message = format!("with this, all stages together are larger than {limit} MB");
+            return refused(message, "use fewer labels, or put in fewer or shorter values");
+        }
+        (self.stages, self.bytes) = (stages, bytes);
+        Ok(())
+    }
 }
 
 /// Why a template did not become a stage.
@@ -95,7 +160,11 @@ enum Failed {
 
 /// Returns the axes in a stage's name, in the order they stand there.
 fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<usize> {
-    let mut axes = Vec::new();
+    let mut axes = Vec::<usize>::new();
+    if named.name.len() > MOST_AXES * LONGEST_NAME {
+        mistakes.push(long_name(named));
+        return axes;
+    }
     let mut plain = String::new();
     let mut rest = named.name.as_str();
     while let Some(open) = rest.find('{') {
@@ -105,6 +174,7 @@ fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<
         };
         let name = &rest[open + 1..close];
         match spec.axes.iter().position(|axis| axis.name == name) {
+            Some(axis) if axes.contains(&axis) => {}
             Some(axis) => axes.push(axis),
             None => mistakes.push(unknown_axis(spec, name, named.at)),
         }
@@ -112,13 +182,27 @@ fn name_axes(spec: &Spec, named: &Named, mistakes: &mut Vec<Diagnostic>) -> Vec<
     }
     plain.push_str(rest);
     let fits = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
-    if !plain.chars().all(fits) || named.name.is_empty() || named.name.starts_with('.') {
+    let first = spec.axes.iter().find(|axis| starts_with_axis(&named.name, &axis.name));
+    let is_hidden = named.name.starts_with('.')
+        || first.is_some_and(|axis| axis.values.iter().any(|(label, _)| label.starts_with('.')));
+    if !plain.chars().all(fits) || named.name.is_empty() || is_hidden {
         mistakes.push(
             Diagnostic::new(named.at, format!("`{}` can't be a stage name", named.name))
                 .help("use letters, digits, `-`, `_`, `.`, `+` and `{axis}`"),
         );
     }
     axes
+}
+
+fn starts_with_axis(name: &str, axis: &str) -> bool {
+    name.strip_prefix('{')
+        .and_then(|rest| rest.strip_prefix(axis))
+        .is_some_and(|rest| rest.starts_with('}'))
+}
+
+fn long_name(named: &Named) -> Diagnostic {
+    let message = format!("the name of this stage is longer than {LONGEST_NAME} bytes");
+    Diagnostic::new(named.at, message).help("shorten it or the labels in it")
 }
 
 fn missing_axis(source: &Source, spec: &Spec, named: &Named, axis: usize, at: Span) -> Diagnostic {
@@ -175,10 +259,13 @@ fn concrete<S>(
 
 /// Reports every mistake of one stage: after each, the field it stands in is blanked and the rest
 /// is parsed again.
-fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Vec<Diagnostic>) {
+fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Mistakes) {
     let mut remaining = text.text.clone();
     let mut excused = BTreeSet::<String>::new();
-    while let Err(error) = dialect().from_str::<S>(&remaining) {
+    for _ in 0..MOST_DRAWN {
+        let Err(error) = dialect().from_str::<S>(&remaining) else {
+            return;
+        };
         match &error.code {
             ron::Error::MissingStructField { field, .. } if excused.contains(*field) => return,
             // The field that was meant is not missing as well.

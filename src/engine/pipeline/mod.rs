@@ -3,9 +3,11 @@
 //! A [`source::Source`] is split into a [`spec::Spec`] without reading the stages; templates are
 //! filled in for each combination of axis labels ([`expand`]) and only then parsed.
 
+pub(crate) mod bounds;
 pub mod diagnostic;
 pub mod expand;
 pub mod extend;
+mod extent;
 mod if_present;
 pub mod lexer;
 pub(crate) mod location;

@@ -46,18 +46,14 @@ impl<'t> Call<'t> {
 pub(super) fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<(usize, Span)> {
     let mut found = Vec::new();
     let mut from = literal.start;
-    while let Some(open) = text[from..literal.end].find('{').map(|n| from + n) {
-        let Some(close) = text[open..literal.end].find('}').map(|n| open + n) else {
-            break;
-        };
-        let name = &text[open + 1..close];
-        match spec.axes.iter().position(|axis| axis.name == name) {
-            Some(axis) => {
-                found.push((axis, Span::new(open, close + 1)));
-                from = close + 1;
-            }
-            None => from = open + 1,
+    // From the closing brace back: of `{{{x}` only the innermost can be one.
+    while let Some(close) = text[from..literal.end].find('}').map(|n| from + n) {
+        if let Some(open) = text[from..close].rfind('{').map(|n| from + n)
+            && let Some(axis) = spec.axes.iter().position(|axis| axis.name == text[open + 1..close])
+        {
+            found.push((axis, Span::new(open, close + 1)));
         }
+        from = close + 1;
     }
     found
 }

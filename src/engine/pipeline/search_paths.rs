@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::engine::system::regular_file;
+
 /// How a pipeline learns which outside files are there.
 #[derive(Clone, Debug, Default)]
 pub enum FileProbe {
@@ -48,9 +50,18 @@ impl SearchPaths {
 
     /// Returns where a file or folder is.
     pub fn find(&self, name: &str) -> Option<PathBuf> {
+        self.paths(name).find(|path| path.is_file() || path.is_dir())
+    }
+
+    /// Returns what stands in the place of a file that was not found, such as a named pipe.
+    pub fn other_kind(&self, name: &str) -> Option<&'static str> {
+        self.paths(name).find_map(|path| regular_file::other_kind(&path))
+    }
+
+    /// Returns where a file or folder may be.
+    fn paths(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         let folders = [Some(self.beside.as_path()), self.data.as_deref()];
-        let paths = folders.into_iter().flatten().map(|folder| folder.join(name));
-        paths.into_iter().find(|path| path.is_file() || path.is_dir())
+        folders.into_iter().flatten().map(move |folder| folder.join(name))
     }
 
     /// Returns whether a file or folder is, or was, there.

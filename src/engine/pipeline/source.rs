@@ -3,13 +3,12 @@
 //! Offsets are bytes from the start of the file; lines and columns are worked out only when an
 //! error is drawn.
 
-use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Files above this size are refused: no honest pipeline comes near it.
-const LARGEST_FILE: u64 = 8 << 20;
+use super::bounds::LARGEST_FILE;
+use crate::engine::system::regular_file;
 
 /// A stretch of the pipeline file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,11 +64,17 @@ impl Source {
     /// Reads a pipeline file.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
         let unreadable = |cause| SourceError::Unreadable { path: path.to_owned(), cause };
-        let bytes = fs::metadata(path).map_err(unreadable)?.len();
+        let file = regular_file::open(path).map_err(unreadable)?;
+        let bytes = file.metadata().map_err(unreadable)?.len();
+        let mut text = String::new();
+        // What is longer than it said is read no further.
+        if bytes <= LARGEST_FILE {
+            file.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(unreadable)?;
+        }
+        let bytes = bytes.max(text.len() as u64);
         if bytes > LARGEST_FILE {
             return Err(SourceError::TooLarge { path: path.to_owned(), bytes });
         }
-        let text = fs::read_to_string(path).map_err(unreadable)?;
         // Some editors put a byte-order mark in front.
         Ok(Self::new(path, text.trim_start_matches('\u{feff}')))
     }

@@ -3,7 +3,7 @@
 //! Stage texts stay raw here: they are parsed only after axes have been put in (`template`), so a
 //! stage's own type knows nothing of axes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -11,6 +11,7 @@ use ron::value::RawValue;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::bounds::{DEEPEST_BRACKETS, LARGEST_NOTES, LONGEST_NAME, MOST_AXES, MOST_LIMITS};
 use super::diagnostic::Diagnostic;
 use super::if_present::choose;
 use super::lexer::{self, Token};
@@ -18,9 +19,7 @@ use super::parse_error;
 use super::search_paths::{FileProbe, SearchPaths};
 use super::source::{Source, Span};
 use super::values::{Named, dialect, place};
-
-/// Brackets may nest this deep; RON's own limit is of the same order.
-const DEEPEST: usize = 64;
+use crate::engine::system::regular_file;
 
 /// An ordered set of labeled values that stages can be expanded over.
 #[derive(Clone, Debug)]
@@ -53,7 +52,7 @@ pub struct Spec {
     /// Values written once and used by many stages.
     pub shared: Vec<Named>,
     /// Limits by stage name or glob, first match wins, with their place.
-    pub limits: Vec<(String, Limits, Span)>,
+    pub limits: Vec<(NamePattern, Limits, Span)>,
     /// Where outside files are looked for.
     pub search_paths: SearchPaths,
     /// The outside files that values were chosen by (`IfPresent`), and whether they were there.
@@ -117,11 +116,9 @@ impl Spec {
         probe: &FileProbe,
     ) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let tokens = lexer::tokens(source.text());
-        if let Some(place) = lexer::too_deep(&tokens, DEEPEST) {
-            return Err(vec![
-                Diagnostic::new(place, format!("brackets are nested more than {DEEPEST} deep"))
-                    .help("flatten this value"),
-            ]);
+        if let Some(place) = lexer::too_deep(&tokens, DEEPEST_BRACKETS) {
+            let message = format!("brackets are nested more than {DEEPEST_BRACKETS} deep");
+            return Err(vec![Diagnostic::new(place, message).help("flatten this value")]);
         }
         if let Some(attribute) = extension_header(source, &tokens) {
             return Err(vec![attribute]);
@@ -136,15 +133,35 @@ impl Spec {
     pub fn limits_of(&self, stage: &str) -> Limits {
         self.limits
             .iter()
-            .find(|(pattern, _, _)| fits(pattern, stage))
+            .find(|(pattern, _, _)| pattern.fits(stage))
             .map(|(_, limits, _)| limits.clone())
             .unwrap_or_default()
     }
 }
 
-/// Returns whether a name or glob fits a stage.
-pub fn fits(pattern: &str, stage: &str) -> bool {
-    pattern == stage || glob::Pattern::new(pattern).is_ok_and(|glob| glob.matches(stage))
+/// The name of a stage, or a glob for the names of several.
+#[derive(Clone, Debug)]
+pub struct NamePattern {
+    text: String,
+    glob: Option<glob::Pattern>,
+}
+
+impl NamePattern {
+    /// Reads a name or glob; what is not a valid glob is a name.
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), glob: glob::Pattern::new(text).ok() }
+    }
+
+    /// Returns whether a stage is meant.
+    pub fn fits(&self, stage: &str) -> bool {
+        self.text == stage || self.glob.as_ref().is_some_and(|glob| glob.matches(stage))
+    }
+}
+
+impl fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 fn extension_header(source: &Source, tokens: &[Token]) -> Option<Diagnostic> {
@@ -176,6 +193,7 @@ impl Reader<'_> {
         }
         let before = self.mistakes.len();
         let axes = self.named(&outline.axes, "axis");
+        self.check_axis_names(&axes);
         let axes = axes.into_iter().map(|axis| self.axis(axis)).collect();
         let axes_are_sound = self.mistakes.len() == before;
         let data = outline.data.and_then(|raw| self.typed::<String>(raw));
@@ -244,7 +262,7 @@ impl Reader<'_> {
         for note in self.named(entries, "note") {
             let text = &self.source.text()[note.value.range()];
             let name = dialect().from_str::<String>(text).unwrap_or_default();
-            match std::fs::read_to_string(self.source.folder().join(&name)) {
+            match regular_file::read_text(&self.source.folder().join(&name), LARGEST_NOTES) {
                 Ok(text) => {
                     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
                     found.push((note.name, lines.map(str::to_owned).collect()));
@@ -260,14 +278,34 @@ impl Reader<'_> {
         found
     }
 
-    fn limits(&mut self, entries: &Entries<'_>) -> Vec<(String, Limits, Span)> {
+    fn limits(&mut self, entries: &Entries<'_>) -> Vec<(NamePattern, Limits, Span)> {
+        if let Some((key, _)) = entries.0.get(MOST_LIMITS) {
+            let message = format!("there are more than {MOST_LIMITS} limits");
+            self.mistakes.push(
+                Diagnostic::new(place(self.source, key), message)
+                    .help("write one limit for several stages, with a glob such as `train-*`"),
+            );
+        }
         let mut found = Vec::new();
-        for (key, value) in &entries.0 {
-            if let (Some(name), Some(limits)) = (self.typed(key), self.typed(value)) {
-                found.push((name, limits, place(self.source, key)));
+        for (key, value) in entries.0.iter().take(MOST_LIMITS) {
+            if let (Some(name), Some(limits)) = (self.typed::<String>(key), self.typed(value)) {
+                found.push((NamePattern::new(&name), limits, place(self.source, key)));
             }
         }
         found
+    }
+
+    fn check_axis_names(&mut self, axes: &[Named]) {
+        if let Some(axis) = axes.get(MOST_AXES) {
+            let message = format!("there are more than {MOST_AXES} axes");
+            self.mistakes.push(Diagnostic::new(axis.at, message).help("use fewer axes"));
+        }
+        for axis in axes.iter().filter(|axis| !is_axis_name(&axis.name)) {
+            self.mistakes.push(
+                Diagnostic::new(axis.at, format!("`{}` can't be the name of an axis", axis.name))
+                    .help("use a word such as `seed`"),
+            );
+        }
     }
 
     /// Reads the values of an axis: `{ "label": value }`, or `[1, 2, 3]` where the text of each
@@ -302,7 +340,7 @@ impl Reader<'_> {
         for value in values.iter().filter(|value| !is_label(&value.name)) {
             self.mistakes.push(
                 Diagnostic::new(value.at, format!("`{}` can't be a label", value.name))
-                    .help("labels become part of stage names: use letters, digits, `-`, `_`, `.`"),
+                    .help(label_help(&value.name)),
             );
         }
         values.into_iter().map(|value| (value.name, value.value)).collect()
@@ -314,15 +352,16 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut found = Vec::<(String, Span)>::new();
+        let mut seen = BTreeSet::new();
         for item in items {
             let place = place(self.source, item);
-            let label = self.source.slice(place).trim_matches('"').to_owned();
-            let problem = if !is_label(&label) {
+            let label = self.source.slice(place).trim_matches('"');
+            let problem = if !is_label(label) {
                 "only plain words and numbers can be their own labels"
-            } else if found.iter().any(|(seen, _)| *seen == label) {
+            } else if !seen.insert(label) {
                 "this value is written twice"
             } else {
-                found.push((label, place));
+                found.push((label.to_owned(), place));
                 continue;
             };
             self.mistakes.push(
@@ -333,8 +372,30 @@ impl Reader<'_> {
     }
 }
 
+/// Returns whether a text can be part of a stage's name and the name of a folder: `.` and `..` are
+/// folders already, and what else starts with a dot is hidden, except for a number such as `.5`.
 fn is_label(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.+".contains(c))
+    let is_plain = text.chars().all(|c| c.is_alphanumeric() || "-_.+".contains(c));
+    let hidden = text.strip_prefix('.');
+    let is_shown = hidden.is_none_or(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    !text.is_empty() && text.len() <= LONGEST_NAME && is_plain && is_shown
+}
+
+fn label_help(label: &str) -> String {
+    match label {
+        "" => "give it a name: labels become part of stage names".to_owned(),
+        _ if label.len() > LONGEST_NAME => format!("use at most {LONGEST_NAME} bytes"),
+        _ if label.starts_with('.') => {
+            "labels become names of folders: start with a letter or a digit".to_owned()
+        }
+        _ => "labels become part of stage names: use letters, digits, `-`, `_`, `.`".to_owned(),
+    }
+}
+
+/// Returns whether `{name}` can stand in the name of a stage.
+fn is_axis_name(text: &str) -> bool {
+    let fits = |c: char| !c.is_control() && !"{}\"".contains(c);
+    !text.is_empty() && text.len() <= LONGEST_NAME && text.chars().all(fits)
 }
 
 fn is_folder_name(text: &str) -> bool {
@@ -355,6 +416,73 @@ mod tests {
         let labels: Vec<_> = spec.axes[0].values.iter().map(|(label, _)| label.as_str()).collect();
         assert_eq!(labels, ["0", "7"]);
         assert_eq!(source.slice(spec.stages[0].value), "X()");
+    }
+
+    /// Returns the message of each mistake, with what it points at.
+    fn mistakes(text: &str) -> Vec<(String, String)> {
+        let source = Source::new("p.ron", text);
+        let mistakes = match Spec::parse(&source, &FileProbe::Search) {
+            Ok((_, mistakes)) | Err(mistakes) => mistakes,
+        };
+        let place = |mistake: &Diagnostic| source.slice(mistake.at).to_owned();
+        mistakes.iter().map(|mistake| (mistake.message.clone(), place(mistake))).collect()
+    }
+
+    #[test]
+    fn a_label_can_not_leave_its_folder() {
+        for label in ["..", ".", "...", "", "../x", "a/b", ".git", "a\u{7}", "a b", "\\"] {
+            let axes = format!("{{\"m\": {{{label:?}: 1}}}}");
+            let text = format!("Pipeline(name: \"p\", axes: {axes}, stages: {{\"a-{{m}}\": X()}})");
+            let found = mistakes(&text);
+            assert_eq!(found.len(), 1, "{label:?}: {found:?}");
+            assert!(found[0].0.ends_with("can't be a label"), "{found:?}");
+            assert_eq!(found[0].1, format!("{label:?}"));
+        }
+        for listed in ["\"..\"", "\".\"", "\"\"", "\"a/b\""] {
+            let text = format!(
+                "Pipeline(name: \"p\", axes: {{\"m\": [{listed}, 1]}}, stages: {{\"a-{{m}}\": X()}})"
+            );
+            assert_eq!(mistakes(&text).len(), 1, "{listed}");
+            assert_eq!(mistakes(&text)[0].1, listed);
+        }
+    }
+
+    #[test]
+    fn numbers_and_names_are_labels() {
+        for label in ["0", "-1", "1e-3", "0.5", ".5", "pcae", "a.b", "s_0", "c++", "größe", "x.."]
+        {
+            assert!(is_label(label), "{label}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_labels_are_read_at_once() {
+        let labels: Vec<String> = (0..100_000).map(|label| label.to_string()).collect();
+        let text = format!(
+            "Pipeline(name: \"p\", axes: {{\"n\": [{}]}}, stages: {{\"a-{{n}}\": X()}})",
+            labels.join(",")
+        );
+        let start = std::time::Instant::now();
+        assert!(mistakes(&text).is_empty());
+        assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn axes_and_limits_are_counted_and_axes_have_usable_names() {
+        let axes: Vec<String> = (0..=MOST_AXES).map(|axis| format!("\"x{axis}\": [0]")).collect();
+        let text =
+            format!("Pipeline(name: \"p\", axes: {{{}}}, stages: {{\"a\": X()}})", axes.join(", "));
+        let found = mistakes(&text);
+        assert_eq!(found, [("there are more than 64 axes".to_owned(), "\"x64\"".to_owned())]);
+        let limits: Vec<String> =
+            (0..=MOST_LIMITS).map(|at| format!("\"a{at}\": Limits()")).collect();
+        let text = format!(
+            "Pipeline(name: \"p\", limits: {{{}}}, stages: {{\"a\": X()}})",
+            limits.join(", ")
+        );
+        assert_eq!(mistakes(&text)[0].1, "\"a1000\"");
+        let text = "Pipeline(name: \"p\", axes: {\"a}{b\": [0]}, stages: {\"a\": X()})";
+        assert_eq!(mistakes(text)[0].0, "`a}{b` can't be the name of an axis");
     }
 
     #[test]

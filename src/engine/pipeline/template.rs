@@ -1,28 +1,25 @@
 //! Puts axis values, axis labels and shared values into a stage's text.
 //!
 //! `Axis(x)` stands for the value of axis `x`, `Axis(x, y)` for the field `y` of such a value,
-//! `Shared(x)` for a value written once, `{x}` inside a string for the axis label. Replacement happens on the text, before the typed parse; every byte
-//! put out remembers where in the file it came from, so that errors point at what the user wrote.
+//! `Shared(x)` for a value written once, `{x}` inside a string for the axis label. Replacement happens
+//! on the text, before the typed parse; every byte put out remembers where in the file it came from,
+//! so that errors point at what the user wrote.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::bounds::{DEEPEST_VALUES, MOST_MISTAKES};
 use super::diagnostic::Diagnostic;
 use super::lexer::{self, TokenKind};
 use super::placeholders::{Call, fields, labels};
 use super::source::{Source, Span};
-use super::spec::{Axis, Spec};
-
-/// How deep values may stand inside values.
-const DEEPEST: usize = 8;
-
-/// A stage's text may grow to this many bytes.
-const LARGEST: usize = 1 << 20;
+use super::spec::Spec;
 
 /// Which label each axis of a stage has.
 pub type Bindings = Vec<(usize, usize)>;
 
+/// A stretch of a template.
 #[derive(Clone, Debug)]
-enum Piece {
+pub(super) enum Piece {
     /// Text taken as it is.
     Copy(Span),
     /// `Axis(x)`, or `Axis(x, y)` with the place of `y`.
@@ -38,23 +35,46 @@ enum Piece {
 /// Text with its placeholders found, ready to be filled many times.
 #[derive(Clone, Debug, Default)]
 pub struct Template {
-    pieces: Vec<Piece>,
-    /// Axes that must be bound, with the place of their first use.
-    uses: Vec<(usize, Span)>,
+    pub(super) pieces: Vec<Piece>,
+    /// Axes that must be bound, with the places of their use.
+    pub(super) uses: Vec<(usize, Span)>,
 }
 
 /// A value of an axis, as a whole and by its fields.
-struct AxisValue {
+pub(super) struct AxisValue<'a> {
     whole: Template,
-    fields: Vec<(Span, Template)>,
+    fields: BTreeMap<&'a str, Template>,
+}
+
+impl AxisValue<'_> {
+    /// Returns a field, or the whole value.
+    pub(super) fn part(&self, field: Option<&str>) -> Option<&Template> {
+        match field {
+            Some(name) => self.fields.get(name),
+            None => Some(&self.whole),
+        }
+    }
 }
 
 /// All templates of a pipeline file.
 pub struct Templates<'a> {
+    pub(super) source: &'a Source,
+    pub(super) spec: &'a Spec,
+    pub(super) axes: Vec<Vec<AxisValue<'a>>>,
+    pub(super) shared: Vec<Template>,
+    compiler: Compiler<'a>,
+}
+
+/// Finds placeholders, and what each of them names.
+struct Compiler<'a> {
     source: &'a Source,
     spec: &'a Spec,
-    axes: Vec<Vec<AxisValue>>,
-    shared: Vec<Template>,
+    /// Shared values by name.
+    shared: BTreeMap<&'a str, usize>,
+    /// The fields of every value of every axis.
+    fields: Vec<Vec<BTreeMap<&'a str, Span>>>,
+    /// The fields that all values of an axis have.
+    common: Vec<BTreeSet<&'a str>>,
 }
 
 /// A stage's text with everything put in.
@@ -65,8 +85,9 @@ pub struct Expanded {
     origins: Vec<Origin>,
 }
 
+/// Where the text from some byte on came from.
 #[derive(Clone, Copy, Debug)]
-struct Origin {
+pub(super) struct Origin {
     start: usize,
     from: Span,
     linear: bool,
@@ -91,74 +112,31 @@ impl Expanded {
 impl<'a> Templates<'a> {
     /// Finds the placeholders of all axis values and shared values.
     pub fn compile(source: &'a Source, spec: &'a Spec, mistakes: &mut Vec<Diagnostic>) -> Self {
-        let mut compile = |span| Template::compile(source, spec, span, mistakes);
-        let mut value = |span| AxisValue {
-            whole: compile(span),
-            // Mistakes inside a field are those of the whole.
-            fields: fields(source, span)
-                .map(|field| {
-                    let inner = Template::compile(source, spec, field.value, &mut Vec::new());
-                    (field.name, inner)
-                })
-                .collect(),
-        };
-        let values = spec.axes.iter().map(|axis| axis.values.iter());
-        let axes = values.map(|values| values.map(|(_, span)| value(*span)).collect()).collect();
-        let shared = spec.shared.iter().map(|value| compile(value.value)).collect();
-        Self { source, spec, axes, shared }
+        let compiler = Compiler::new(source, spec);
+        let mut axes = Vec::with_capacity(spec.axes.len());
+        for (axis, fields) in spec.axes.iter().zip(&compiler.fields) {
+            let mut values = Vec::with_capacity(axis.values.len());
+            for ((_, span), fields) in axis.values.iter().zip(fields) {
+                let before = mistakes.len();
+                let whole = compiler.compile(*span, mistakes);
+                // Mistakes inside a field are those of the whole.
+                let is_sound = mistakes.len() == before && before < MOST_MISTAKES;
+                let mut inner = |span: Span| {
+                    if is_sound { compiler.compile(span, mistakes) } else { Template::default() }
+                };
+                let fields = fields.iter().map(|(name, span)| (*name, inner(*span))).collect();
+                values.push(AxisValue { whole, fields });
+            }
+            axes.push(values);
+        }
+        let shared = spec.shared.iter();
+        let shared = shared.map(|value| compiler.compile(value.value, mistakes)).collect();
+        Self { source, spec, axes, shared, compiler }
     }
 
     /// Finds the placeholders of one stage's text.
     pub fn stage(&self, span: Span, mistakes: &mut Vec<Diagnostic>) -> Template {
-        Template::compile(self.source, self.spec, span, mistakes)
-    }
-
-    /// Returns the axes that a template needs, directly or through values inside it.
-    pub fn needs(&self, template: &Template) -> Vec<(usize, Span)> {
-        let mut needed = Vec::new();
-        self.collect_axes(template, None, 0, &mut needed);
-        let mut seen = BTreeSet::new();
-        needed.retain(|(axis, _)| seen.insert(*axis));
-        needed
-    }
-
-    /// Collects needed axes; those of an inner value are placed where the stage mentions it.
-    fn collect_axes(
-        &self,
-        template: &Template,
-        mentioned: Option<Span>,
-        depth: usize,
-        needed: &mut Vec<(usize, Span)>,
-    ) {
-        needed.extend(template.uses.iter().map(|(axis, at)| (*axis, mentioned.unwrap_or(*at))));
-        if depth > DEEPEST {
-            return;
-        }
-        for piece in &template.pieces {
-            match *piece {
-                Piece::Shared { index, at } => {
-                    let place = Some(mentioned.unwrap_or(at));
-                    self.collect_axes(&self.shared[index], place, depth + 1, needed);
-                }
-                Piece::Value { axis, field, at } => {
-                    let place = Some(mentioned.unwrap_or(at));
-                    for value in self.axes[axis].iter().filter_map(|value| self.part(value, field))
-                    {
-                        self.collect_axes(value, place, depth + 1, needed);
-                    }
-                }
-                Piece::Copy(_) | Piece::Label { .. } | Piece::OpenLabel { .. } => {}
-            }
-        }
-    }
-
-    /// Returns a value's field of the same name as the one at a place, or the whole value.
-    fn part<'t>(&self, value: &'t AxisValue, field: Option<Span>) -> Option<&'t Template> {
-        let Some(wanted) = field.map(|field| self.source.slice(field)) else {
-            return Some(&value.whole);
-        };
-        let mut fields = value.fields.iter();
-        fields.find(|(name, _)| self.source.slice(*name) == wanted).map(|(_, inner)| inner)
+        self.compiler.compile(span, mistakes)
     }
 
     /// Fills a template; fails where values stand inside each other without end.
@@ -183,19 +161,16 @@ impl<'a> Templates<'a> {
                     out.origins.push(Origin { start, from: span, linear: true });
                     out.text.push_str(self.source.slice(span));
                 }
-                Piece::Value { at, .. } | Piece::Shared { at, .. } if depth >= DEEPEST => {
+                Piece::Value { at, .. } | Piece::Shared { at, .. } if depth >= DEEPEST_VALUES => {
                     return Err(Diagnostic::new(at, "these values refer to each other")
                         .help("a value can't refer to itself, directly or through others"));
-                }
-                Piece::Value { at, .. } | Piece::Shared { at, .. } if start > LARGEST => {
-                    return Err(Diagnostic::new(at, "this stage becomes too large")
-                        .help("nest fewer values inside others"));
                 }
                 Piece::Value { axis, field, .. } => {
                     // An unbound axis was reported when the stage's name was checked, a field that
                     // a value lacks when the stage's text was.
                     let value = bound(axis).map(|label| &self.axes[axis][label]);
-                    if let Some(inner) = value.and_then(|value| self.part(value, field)) {
+                    let field = field.map(|field| self.source.slice(field));
+                    if let Some(inner) = value.and_then(|value| value.part(field)) {
                         self.fill_into(inner, bindings, depth + 1, out)?;
                     }
                 }
@@ -215,12 +190,37 @@ impl<'a> Templates<'a> {
     }
 }
 
-impl Template {
-    fn compile(source: &Source, spec: &Spec, span: Span, mistakes: &mut Vec<Diagnostic>) -> Self {
-        let text = source.slice(span);
+impl<'a> Compiler<'a> {
+    fn new(source: &'a Source, spec: &'a Spec) -> Self {
+        let shared = spec.shared.iter().enumerate();
+        let shared = shared.map(|(index, value)| (value.name.as_str(), index)).collect();
+        let fields_of = |span: Span| {
+            let mut found = BTreeMap::new();
+            for field in fields(source, span) {
+                found.entry(source.slice(field.name)).or_insert(field.value);
+            }
+            found
+        };
+        let values = spec.axes.iter().map(|axis| axis.values.iter());
+        let fields = values.map(|values| values.map(|(_, span)| fields_of(*span)).collect());
+        let fields: Vec<Vec<BTreeMap<_, _>>> = fields.collect();
+        let common = fields.iter().map(|values| {
+            let mut common: BTreeSet<_> =
+                values.first().map(|first| first.keys().copied().collect()).unwrap_or_default();
+            for value in values {
+                common.retain(|name| value.contains_key(name));
+            }
+            common
+        });
+        let common = common.collect();
+        Self { source, spec, shared, fields, common }
+    }
+
+    fn compile(&self, span: Span, mistakes: &mut Vec<Diagnostic>) -> Template {
+        let text = self.source.slice(span);
         let tokens = lexer::tokens(text);
         let absolute = |inner: Span| Span::new(span.start + inner.start, span.start + inner.end);
-        let mut template = Self::default();
+        let mut template = Template::default();
         let mut copied = 0;
         let mut at = 0;
         while at < tokens.len() {
@@ -231,18 +231,27 @@ impl Template {
                 copied = whole.end;
                 let name = absolute(call.name.span);
                 let field = call.field.map(|field| absolute(field.span));
-                let names = (name, field);
-                let added = template.placeholder(source, spec, call.word, names, absolute(whole));
-                if let Err(mistake) = added {
-                    mistakes.push(Diagnostic { at: field.unwrap_or(name), ..mistake });
-                }
                 at += call.tokens;
+                if mistakes.len() >= MOST_MISTAKES {
+                    continue;
+                }
+                match self.placeholder(call.word, (name, field), absolute(whole)) {
+                    Ok(piece) => {
+                        if let Piece::Value { axis, at, .. } = piece {
+                            template.uses.push((axis, at));
+                        }
+                        template.pieces.push(piece);
+                    }
+                    Err(mistake) => {
+                        mistakes.push(Diagnostic { at: field.unwrap_or(name), ..mistake });
+                    }
+                }
                 continue;
             }
             if token.kind == TokenKind::Text {
                 let open =
                     at >= 2 && tokens[at - 1].is(b'(') && tokens[at - 2].text(text) == "Each";
-                for (axis, inner) in labels(spec, text, token.span) {
+                for (axis, inner) in labels(self.spec, text, token.span) {
                     template.copy(span.start, copied, inner.start);
                     copied = inner.end;
                     let at = absolute(inner);
@@ -260,58 +269,60 @@ impl Template {
         template
     }
 
+    /// Returns what a call stands for.
+    fn placeholder(
+        &self,
+        word: &str,
+        (name, field): (Span, Option<Span>),
+        at: Span,
+    ) -> Result<Piece, Diagnostic> {
+        let name = self.source.slice(name);
+        if word == "Axis" {
+            let axis = self.spec.axes.iter().position(|axis| axis.name == name);
+            let axis = axis.ok_or_else(|| unknown_axis(self.spec, name, at))?;
+            if let Some(field) = field {
+                self.check_field(axis, field, at)?;
+            }
+            return Ok(Piece::Value { axis, field, at });
+        }
+        if let Some(&index) = self.shared.get(name) {
+            return Ok(Piece::Shared { index, at });
+        }
+        let valid: Vec<_> = self.spec.shared.iter().map(|value| value.name.as_str()).collect();
+        let message = format!("no shared value is named `{name}`");
+        Err(Diagnostic::new(at, message).suggest(name, &valid))
+    }
+
+    /// Makes sure that every value of an axis has a field.
+    fn check_field(&self, axis: usize, field: Span, at: Span) -> Result<(), Diagnostic> {
+        let wanted = self.source.slice(field);
+        if self.common[axis].contains(wanted) {
+            return Ok(());
+        }
+        let lacking = self.fields[axis].iter().position(|value| !value.contains_key(wanted));
+        let Some(value) = lacking else {
+            return Ok(());
+        };
+        let axis = &self.spec.axes[axis];
+        let (label, span) = &axis.values[value];
+        let message = format!("`{label}` of the axis `{}` has no field `{wanted}`", axis.name);
+        let mistake = Diagnostic::new(at, message).context(*span, "this value");
+        let names: Vec<&str> =
+            fields(self.source, *span).map(|field| self.source.slice(field.name)).collect();
+        Err(if names.is_empty() {
+            mistake.help("give its values fields: `(a: 1, b: 2)`")
+        } else {
+            mistake.suggest(wanted, &names)
+        })
+    }
+}
+
+impl Template {
     fn copy(&mut self, base: usize, from: usize, to: usize) {
         if from < to {
             self.pieces.push(Piece::Copy(Span::new(base + from, base + to)));
         }
     }
-
-    fn placeholder(
-        &mut self,
-        source: &Source,
-        spec: &Spec,
-        word: &str,
-        (name, field): (Span, Option<Span>),
-        at: Span,
-    ) -> Result<(), Diagnostic> {
-        let name = source.slice(name);
-        if word == "Axis" {
-            let axis = spec.axes.iter().position(|axis| axis.name == name);
-            let axis = axis.ok_or_else(|| unknown_axis(spec, name, at))?;
-            if let Some(field) = field {
-                check_field(source, &spec.axes[axis], field, at)?;
-            }
-            self.pieces.push(Piece::Value { axis, field, at });
-            self.uses.push((axis, at));
-        } else {
-            let Some(index) = spec.shared.iter().position(|value| value.name == name) else {
-                let valid: Vec<_> = spec.shared.iter().map(|v| v.name.as_str()).collect();
-                return Err(Diagnostic::new(at, format!("no shared value is named `{name}`"))
-                    .suggest(name, &valid));
-            };
-            self.pieces.push(Piece::Shared { index, at });
-        }
-        Ok(())
-    }
-}
-
-/// Makes sure that every value of an axis has a field.
-fn check_field(source: &Source, axis: &Axis, field: Span, at: Span) -> Result<(), Diagnostic> {
-    let wanted = source.slice(field);
-    for (label, span) in &axis.values {
-        let names: Vec<&str> =
-            fields(source, *span).map(|field| source.slice(field.name)).collect();
-        if !names.contains(&wanted) {
-            let message = format!("`{label}` of the axis `{}` has no field `{wanted}`", axis.name);
-            let mistake = Diagnostic::new(at, message).context(*span, "this value");
-            return Err(if names.is_empty() {
-                mistake.help("give its values fields: `(a: 1, b: 2)`")
-            } else {
-                mistake.suggest(wanted, &names)
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Reports an axis that the file doesn't declare.
@@ -328,6 +339,7 @@ pub fn unknown_axis(spec: &Spec, name: &str, at: Span) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::pipeline::extent::Extents;
     use crate::engine::pipeline::search_paths::FileProbe;
 
     fn fill(text: &str, label: usize) -> (Source, Expanded) {
@@ -375,7 +387,8 @@ mod tests {
         let (spec, _) = Spec::parse(&source, &FileProbe::Search).unwrap();
         let templates = Templates::compile(&source, &spec, &mut Vec::new());
         let template = templates.stage(spec.stages[0].value, &mut Vec::new());
-        let needed: Vec<usize> = templates.needs(&template).iter().map(|(axis, _)| *axis).collect();
+        let needs = Extents::new(&templates).needs(&template);
+        let needed: Vec<usize> = needs.iter().map(|(axis, _)| *axis).collect();
         assert_eq!(needed, [0], "`t` belongs to the other field");
     }
 

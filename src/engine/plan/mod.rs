@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use self::resolve::Resolver;
-use crate::engine::pipeline::diagnostic::Diagnostic;
+use crate::engine::pipeline::diagnostic::{Diagnostic, Mistakes};
 use crate::engine::pipeline::expand;
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
@@ -81,7 +81,17 @@ impl<S: StageSet> Plan<S> {
     ///
     /// `probe` tells where outside files are looked for.
     pub fn load(source: &Source, probe: &FileProbe) -> Result<Self, Vec<Diagnostic>> {
-        let (spec, mut mistakes) = Spec::parse(source, probe)?;
+        let mut mistakes = Mistakes::default();
+        let spec = match Spec::parse(source, probe) {
+            Ok((spec, found)) => {
+                mistakes.extend(found);
+                spec
+            }
+            Err(found) => {
+                mistakes.extend(found);
+                return Err(mistakes.sorted());
+            }
+        };
         let stages = expand::expand::<S>(source, &spec, &mut mistakes);
         Resolver::new(source, &spec, mistakes).resolve(stages)
     }

@@ -1,15 +1,17 @@
 //! Follows references and checks that everything fits: the way from parsed stages to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{Plan, PlannedStage, ResolvedInput, StageIndex};
-use crate::engine::pipeline::diagnostic::Diagnostic;
+use crate::engine::pipeline::bounds::MOST_REFERENCES;
+use crate::engine::pipeline::diagnostic::{Diagnostic, Mistakes};
 use crate::engine::pipeline::expand::ConcreteStage;
 use crate::engine::pipeline::location::{field_value, reference_place, text_place};
 use crate::engine::pipeline::source::{Source, Span};
-use crate::engine::pipeline::spec::{Spec, fits};
+use crate::engine::pipeline::spec::Spec;
 use crate::engine::pipeline::template::unknown_axis;
 use crate::engine::stage::{Input, Inputs, Producer, Reference, StageSet};
 use crate::engine::system::parallel;
@@ -30,16 +32,60 @@ impl Followed {
 /// Stages by name.
 type Names<'a> = BTreeMap<&'a str, StageIndex>;
 
+/// The stages of a family, and the first name in it that no stage has.
+struct Family {
+    members: Vec<StageIndex>,
+    unknown: Option<String>,
+}
+
+/// Names of the stages that the file declares, expanded or not.
+struct Declared<'a> {
+    whole: BTreeSet<&'a str>,
+    /// What stands in front of the axes.
+    stems: BTreeSet<&'a str>,
+    longest_stem: usize,
+}
+
+impl<'a> Declared<'a> {
+    fn of(spec: &'a Spec) -> Self {
+        let (mut whole, mut stems) = (BTreeSet::new(), BTreeSet::new());
+        for stage in &spec.stages {
+            match stage.name.split_once('{') {
+                None => whole.insert(stage.name.as_str()),
+                Some((stem, _)) => stems.insert(stem.trim_end_matches(['-', '_', '.'])),
+            };
+        }
+        let longest_stem = stems.iter().map(|stem| stem.len()).max().unwrap_or_default();
+        Self { whole, stems, longest_stem }
+    }
+
+    /// Returns whether a stage that could not be expanded may have been meant.
+    fn may_mean(&self, name: &str) -> bool {
+        let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+        let mut stems = ends.take_while(|&end| end <= self.longest_stem).map(|end| &name[..end]);
+        self.whole.contains(name) || stems.any(|stem| self.stems.contains(stem))
+    }
+}
+
+/// The outside files of a plan by name, each looked for once.
+type FoundFiles = BTreeMap<String, Option<PathBuf>>;
+
 pub(super) struct Resolver<'a> {
     source: &'a Source,
     spec: &'a Spec,
-    mistakes: Vec<Diagnostic>,
+    mistakes: Mistakes,
+    declared: Declared<'a>,
+    /// Families by their pattern, which many stages may read.
+    families: BTreeMap<String, Rc<Family>>,
+    /// How many references have been followed.
+    references: usize,
 }
 
 impl<'a> Resolver<'a> {
     /// Starts with the mistakes found so far.
-    pub(super) fn new(source: &'a Source, spec: &'a Spec, mistakes: Vec<Diagnostic>) -> Self {
-        Self { source, spec, mistakes }
+    pub(super) fn new(source: &'a Source, spec: &'a Spec, mistakes: Mistakes) -> Self {
+        let declared = Declared::of(spec);
+        Self { source, spec, mistakes, declared, families: BTreeMap::new(), references: 0 }
     }
 
     /// Checks all stages; returns a plan or every mistake.
@@ -49,6 +95,7 @@ impl<'a> Resolver<'a> {
     ) -> Result<Plan<S>, Vec<Diagnostic>> {
         let names = self.names(&stages);
         let complete = self.mistakes.is_empty();
+        self.report_names(&stages);
         let inputs: Vec<Vec<_>> = stages
             .iter()
             .map(|stage| {
@@ -60,17 +107,24 @@ impl<'a> Resolver<'a> {
                 declared.map(follow).collect()
             })
             .collect();
+        self.families.clear();
         let order = self.order(&stages, &inputs);
-        self.kinds(&stages, &inputs, &order);
+        let files = self.files(&stages);
+        self.kinds(&stages, &inputs, &order, &files);
         self.unused_limits(&stages);
-        // A mistake in a template spoils every stage made from it: once is enough.
-        self.mistakes.sort();
-        self.mistakes.dedup_by(|a, b| a.at == b.at && a.message == b.message);
         if self.mistakes.is_empty() {
-            Ok(self.plan(stages, inputs, &order))
+            Ok(self.plan(stages, inputs, &order, &files))
         } else {
-            Err(self.mistakes)
+            Err(self.mistakes.sorted())
         }
+    }
+
+    fn files<S: StageSet>(&self, stages: &[ConcreteStage<S>]) -> FoundFiles {
+        let mut found = FoundFiles::new();
+        for file in stages.iter().flat_map(|stage| stage.stage.as_stage().externals().files) {
+            found.entry(file).or_insert_with_key(|file| self.spec.search_paths.find(file));
+        }
+        found
     }
 
     fn names<'s, S>(&mut self, stages: &'s [ConcreteStage<S>]) -> Names<'s> {
@@ -94,10 +148,40 @@ impl<'a> Resolver<'a> {
         names
     }
 
+    /// The files of report stages lie in one folder, beside those of the report itself; not all file
+    /// systems tell upper from lower case.
+    fn report_names<S: StageSet>(&mut self, stages: &[ConcreteStage<S>]) {
+        let mut seen = BTreeMap::<String, &ConcreteStage<S>>::new();
+        for stage in stages.iter().filter(|stage| stage.stage.as_stage().is_report()) {
+            let name = &stage.name;
+            if let Some(file) = S::reserved_report_file(name) {
+                let message = format!("the report itself has a file `{file}`");
+                self.mistakes.push(
+                    Diagnostic::new(stage.at, message)
+                        .label(format!("the file of `{name}` would be replaced"))
+                        .help("rename this stage"),
+                );
+            }
+            match seen.get(&name.to_lowercase()) {
+                Some(other) if other.name != *name => {
+                    let message = format!("`{name}` and `{}` differ only in case", other.name);
+                    self.mistakes.push(
+                        Diagnostic::new(stage.at, message)
+                            .label("their files in the report could replace each other")
+                            .context(other.at, "the other one")
+                            .help("rename one of them"),
+                    );
+                }
+                Some(_) => {}
+                None => drop(seen.insert(name.to_lowercase(), stage)),
+            }
+        }
+    }
+
     /// A limit that fits no stage is a typo, and the stage it was meant for runs without it.
     fn unused_limits<S>(&mut self, stages: &[ConcreteStage<S>]) {
         for (pattern, _, at) in &self.spec.limits {
-            if self.mistakes.is_empty() && !stages.iter().any(|stage| fits(pattern, &stage.name)) {
+            if self.mistakes.is_empty() && !stages.iter().any(|stage| pattern.fits(&stage.name)) {
                 self.mistakes.push(
                     Diagnostic::new(*at, format!("no stage matches `{pattern}`"))
                         .help("a limit is for a stage name or a glob such as `train-*`"),
@@ -110,6 +194,7 @@ impl<'a> Resolver<'a> {
         spec: &Spec,
         stage: &ConcreteStage<S>,
         inputs: &Inputs<'_, Producer>,
+        files: &FoundFiles,
     ) -> Vec<Diagnostic> {
         let mut mistakes = Vec::new();
         for problem in stage.stage.as_stage().problems(inputs) {
@@ -120,14 +205,20 @@ impl<'a> Resolver<'a> {
             mistakes.push(diagnostic);
         }
         for file in stage.stage.as_stage().externals().files {
-            if !spec.search_paths.is_recorded() && spec.search_paths.find(&file).is_none() {
-                let at = text_place(stage, "files", &file);
-                mistakes.push(
-                    Diagnostic::new(at, format!("there is no file or folder `{file}`"))
-                        .label(format!("file of stage `{}`", stage.name))
-                        .help("paths are relative to the pipeline file's folder, or to `--data`"),
-                );
+            let is_found = files.get(&file).is_some_and(Option::is_some);
+            if is_found || spec.search_paths.is_recorded() {
+                continue;
             }
+            let at = text_place(stage, "files", &file);
+            let mistake = match spec.search_paths.other_kind(&file) {
+                Some(kind) => {
+                    Diagnostic::new(at, format!("`{file}` is {kind}, not a regular file"))
+                        .help("name a file or a folder")
+                }
+                None => Diagnostic::new(at, format!("there is no file or folder `{file}`"))
+                    .help("paths are relative to the pipeline file's folder, or to `--data`"),
+            };
+            mistakes.push(mistake.label(format!("file of stage `{}`", stage.name)));
         }
         mistakes
     }
@@ -140,29 +231,46 @@ impl<'a> Resolver<'a> {
         names: &Names<'_>,
         complete: bool,
     ) -> Vec<StageIndex> {
-        let family;
-        let wanted = match &input.reference {
-            Reference::One(name) => std::slice::from_ref(name),
+        let count = match &input.reference {
+            Reference::One(_) => 1,
+            Reference::Each(pattern) => self.family_size(pattern),
+        };
+        let before = self.references;
+        self.references = before.saturating_add(count);
+        if self.references > MOST_REFERENCES {
+            if before <= MOST_REFERENCES {
+                let message =
+                    format!("stages refer to each other more than {MOST_REFERENCES} times");
+                self.mistakes.push(
+                    Diagnostic::new(reference_place(stage, input), message)
+                        .label(format!("here `{}` refers to {count} more", stage.name))
+                        .help("collect a large family in one stage, and let others read that one"),
+                );
+            }
+            return Vec::new();
+        }
+        let unknown = match &input.reference {
+            Reference::One(name) => match names.get(name.as_str()) {
+                Some(&index) => return vec![index],
+                None => Some(name.clone()).filter(|name| complete || !self.declared.may_mean(name)),
+            },
             Reference::Each(pattern) => {
-                family = self.family(pattern);
-                &family
+                let family = self.family(pattern, names, complete);
+                match &family.unknown {
+                    None => return family.members.clone(),
+                    Some(name) => Some(name.clone()),
+                }
             }
         };
-        let mut members = Vec::with_capacity(wanted.len());
-        for name in wanted {
-            match names.get(name.as_str()) {
-                Some(index) => members.push(*index),
-                // A stage that could not be parsed is not missing: its own mistake is enough.
-                None if complete || !self.is_declared(name) => {
-                    let mistake = self.unknown(name, reference_place(stage, input), names);
-                    let label = format!("input `{}` of stage `{}`", input.role, stage.name);
-                    self.mistakes.push(mistake.label(label));
-                    return Vec::new();
-                }
-                None => {}
+        if let Some(name) = unknown.filter(|_| !self.mistakes.is_full()) {
+            let at = reference_place(stage, input);
+            // One stage of a template stands for all: what it lacks, the others lack too.
+            if !self.mistakes.has_any_at(at) {
+                let label = format!("input `{}` of stage `{}`", input.role, stage.name);
+                self.mistakes.push(self.unknown(&name, at, names).label(label));
             }
         }
-        members
+        Vec::new()
     }
 
     fn unknown(&self, name: &str, at: Span, names: &Names<'_>) -> Diagnostic {
@@ -175,8 +283,36 @@ impl<'a> Resolver<'a> {
         Diagnostic::new(at, format!("no stage is named `{name}`")).suggest(name, &valid)
     }
 
-    /// Returns the names that a pattern such as `estimate-{seed}` stands for.
-    fn family(&self, pattern: &str) -> Vec<String> {
+    /// Returns how many names a pattern such as `estimate-{seed}` stands for.
+    fn family_size(&self, pattern: &str) -> usize {
+        let axes = self.spec.axes.iter();
+        let named = axes.filter(|axis| pattern.contains(&format!("{{{}}}", axis.name)));
+        named.map(|axis| axis.values.len()).fold(1, usize::saturating_mul)
+    }
+
+    /// Returns the stages that a pattern stands for.
+    fn family(&mut self, pattern: &str, names: &Names<'_>, complete: bool) -> Rc<Family> {
+        if let Some(known) = self.families.get(pattern) {
+            return Rc::clone(known);
+        }
+        let mut family = Family { members: Vec::new(), unknown: None };
+        for name in self.family_names(pattern) {
+            match names.get(name.as_str()) {
+                Some(&index) => family.members.push(index),
+                // A stage that could not be parsed is not missing: its own mistake is enough.
+                None if complete || !self.declared.may_mean(&name) => {
+                    family.unknown = Some(name);
+                    break;
+                }
+                None => {}
+            }
+        }
+        let family = Rc::new(family);
+        self.families.insert(pattern.to_owned(), Rc::clone(&family));
+        family
+    }
+
+    fn family_names(&self, pattern: &str) -> Vec<String> {
         let mut names = vec![pattern.to_owned()];
         for axis in &self.spec.axes {
             let placeholder = format!("{{{}}}", axis.name);
@@ -192,15 +328,6 @@ impl<'a> Resolver<'a> {
         names
     }
 
-    /// Returns whether a stage that could not be expanded may have been meant.
-    fn is_declared(&self, name: &str) -> bool {
-        let stem = |stage: &str| stage.split('{').next().unwrap_or_default().to_owned();
-        self.spec.stages.iter().any(|stage| match stem(&stage.name) {
-            whole if whole == stage.name => whole == name,
-            stem => name.starts_with(stem.trim_end_matches(['-', '_', '.'])),
-        })
-    }
-
     /// Works out what every stage makes, checks it against what its readers take, and asks each
     /// stage for its own complaints. A stage in a circle makes nothing that could be told.
     fn kinds<S: StageSet>(
@@ -208,6 +335,7 @@ impl<'a> Resolver<'a> {
         stages: &[ConcreteStage<S>],
         inputs: &[Vec<Followed>],
         order: &[StageIndex],
+        files: &FoundFiles,
     ) {
         let mut made: Vec<Arc<str>> = vec![Arc::default(); stages.len()];
         for &index in order {
@@ -230,7 +358,7 @@ impl<'a> Resolver<'a> {
         let mistakes = parallel::map(order, |&index| {
             let behind =
                 inputs[index].iter().map(|followed| followed.behind(|one| &producers[one]));
-            Self::problems(spec, &stages[index], &behind.collect())
+            Self::problems(spec, &stages[index], &behind.collect(), files)
         });
         self.mistakes.extend(mistakes.into_iter().flatten());
     }
@@ -247,13 +375,17 @@ impl<'a> Resolver<'a> {
             // What a stage with a mistake of its own would make is not known.
             let known = !made.is_empty() && !input.accepts.is_empty();
             if known && !input.accepts.contains(&&**made) {
+                let at = reference_place(stage, input);
+                if self.mistakes.is_full() || self.mistakes.has_any_at(at) {
+                    return;
+                }
                 let wanted = input.accepts.join("` or `");
                 let message = format!(
                     "`{}` produces `{made}`, but input `{}` needs `{wanted}`",
                     producer.name, input.role
                 );
                 self.mistakes.push(
-                    Diagnostic::new(reference_place(stage, input), message)
+                    Diagnostic::new(at, message)
                         .label(format!("needs `{wanted}`"))
                         .context(producer.at, format!("produces `{made}`"))
                         .help(format!("use a stage that produces `{wanted}`")),
@@ -303,19 +435,24 @@ impl<'a> Resolver<'a> {
         inputs: &[Vec<Followed>],
         stuck: &[StageIndex],
     ) {
+        let mut is_stuck = vec![false; stages.len()];
+        stuck.iter().for_each(|&index| is_stuck[index] = true);
         // Every stuck stage waits for another stuck one, so walking inputs must come round.
         let step = |from: StageIndex| {
             inputs[from].iter().find_map(|Followed { input, members }| {
-                let to = members.iter().find(|member| stuck.contains(member))?;
+                let to = members.iter().find(|&&member| is_stuck[member])?;
                 Some((input, *to))
             })
         };
         let mut walk = vec![stuck[0]];
+        let mut position = vec![None; stages.len()];
+        position[stuck[0]] = Some(0);
         while let Some((_, to)) = walk.last().and_then(|&from| step(from)) {
-            if let Some(start) = walk.iter().position(|&seen| seen == to) {
+            if let Some(start) = position[to] {
                 walk.drain(..start);
                 break;
             }
+            position[to] = Some(walk.len());
             walk.push(to);
         }
         let edges: Vec<_> = walk
@@ -341,6 +478,7 @@ impl<'a> Resolver<'a> {
         stages: Vec<ConcreteStage<S>>,
         inputs: Vec<Vec<Followed>>,
         order: &[StageIndex],
+        found: &FoundFiles,
     ) -> Plan<S> {
         let mut position = vec![0; stages.len()];
         for (new, &old) in order.iter().enumerate() {
@@ -360,8 +498,8 @@ impl<'a> Resolver<'a> {
             };
             let inputs = inputs.into_iter().map(resolved).collect();
             let files = stage.stage.as_stage().externals().files.into_iter();
-            let files = files
-                .filter_map(|file| Some((file_name(&file), self.spec.search_paths.find(&file)?)));
+            let files =
+                files.filter_map(|file| Some((file_name(&file), found.get(&file)?.clone()?)));
             planned.push(PlannedStage {
                 files: files.collect(),
                 limits: self.spec.limits_of(&stage.name),

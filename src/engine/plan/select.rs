@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Plan, StageIndex};
 use crate::engine::pipeline::diagnostic::nearest;
-use crate::engine::pipeline::spec::fits;
+use crate::engine::pipeline::spec::NamePattern;
 
 /// What the user asked to run.
 #[derive(Clone, Debug, Default)]
@@ -88,9 +88,10 @@ impl Choice {
 
 /// Returns the stages that a name or glob matches; none is an error.
 pub fn find<S>(plan: &Plan<S>, pattern: &str) -> Result<Vec<StageIndex>, NoSuchStage> {
+    let wanted = NamePattern::new(pattern);
     let stages = plan.stages().iter().enumerate();
     let found: Vec<_> =
-        stages.filter(|(_, stage)| fits(pattern, &stage.name)).map(|(index, _)| index).collect();
+        stages.filter(|(_, stage)| wanted.fits(&stage.name)).map(|(index, _)| index).collect();
     if found.is_empty() {
         let names: Vec<_> = plan.stages().iter().map(|stage| stage.name.as_str()).collect();
         let hint = nearest(pattern, &names).map(str::to_owned);

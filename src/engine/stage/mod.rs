@@ -350,4 +350,11 @@ pub trait Stage {
 pub trait StageSet: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// Returns the kind behind the variant.
     fn as_stage(&self) -> &dyn Stage;
+
+    /// Returns the file of the reports folder that no stage writes, but that a file of a stage of
+    /// this name would replace.
+    fn reserved_report_file(stage: &str) -> Option<&'static str> {
+        let _ = stage;
+        None
+    }
 }

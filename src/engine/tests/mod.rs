@@ -1,4 +1,5 @@
 //! The engine as a whole, on stages made for tests.
 
+mod bounds;
 mod runs;
 mod trajectories;

@@ -17,6 +17,7 @@ use minijinja::{Environment, Value};
 use serde::Serialize;
 
 use crate::report::content::{Attachment, FigureFacts, Note, ReportContent, StageFacts, Status};
+use crate::report::markup_text::printable;
 use families::{Family, families};
 use graph::Graph;
 use tables::TableView;
@@ -132,7 +133,7 @@ pub fn render(content: &ReportContent, refresh: Option<u32>) -> Result<String, P
         script: Value::from_safe_string(include_str!("page.js").to_owned()),
         facts: Value::from_safe_string(facts(content, &families)),
     };
-    Ok(environment.get_template(TEMPLATE)?.render(Value::from(Serde(&page)))?)
+    Ok(printable(environment.get_template(TEMPLATE)?.render(Value::from(Serde(&page)))?))
 }
 
 fn totals(content: &ReportContent) -> Vec<Total> {
@@ -201,8 +202,19 @@ fn facts(content: &ReportContent, families: &[Family<'_>]) -> String {
         })
         .collect();
     let stages: Vec<_> = content.stages.iter().map(member).collect();
-    let facts = serde_json::json!({ "families": families, "stages": stages });
+    let mut facts = serde_json::json!({ "families": families, "stages": stages });
+    show_control_characters(&mut facts);
     facts.to_string().replace('<', "\\u003c")
+}
+
+/// JSON writes control characters as escapes, which the script would put into the page.
+fn show_control_characters(facts: &mut serde_json::Value) {
+    match facts {
+        serde_json::Value::String(text) => *text = printable(std::mem::take(text)),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(show_control_characters),
+        serde_json::Value::Object(map) => map.values_mut().for_each(show_control_characters),
+        _ => {}
+    }
 }
 
 fn member(stage: &StageFacts) -> Member<'_> {
@@ -294,6 +306,21 @@ mod tests {
         assert!(!page.contains("<img src=x"), "a hostile text became an element");
         assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
         assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    }
+
+    #[test]
+    fn control_characters_are_shown_and_never_sent_to_the_browser() {
+        let mut content = hostile();
+        let escape = "\u{1b}]0;title\u{7}\u{9b}2J\u{202e}";
+        content.stages[0].log = vec![escape.to_owned()];
+        content.tables[0].table.caption = escape.to_owned();
+        content.figures[0].caption = escape.to_owned();
+        content.text = escape.to_owned();
+        let page = render(&content, None).unwrap();
+        assert_eq!(page.matches("␛]0;title␇").count(), 4);
+        assert!(!page.contains("\\u001b") && !page.contains("\\u0007"));
+        let is_bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+        assert!(!page.contains(is_bad));
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::cli::args::Common;
 use crate::cli::commands::report::manifest::Manifest;
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal;
+use crate::engine::system::regular_file;
+use crate::report::folder::MANIFEST;
 use crate::report::terminal::listing;
 use crate::report::{CellChange, Change, Numbers, cell_changes};
 
@@ -74,9 +76,10 @@ fn open(path: &Path) -> Result<Side, CommandError> {
     let mut side = Side { tables: BTreeMap::new(), manifest: None };
     let mut add = |file: &Path| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        fs::read_to_string(file).map(|text| side.tables.insert(name, text))
+        let text = regular_file::open(file).and_then(io::read_to_string);
+        text.map(|text| side.tables.insert(name, text))
     };
-    if path.is_file() {
+    if path.exists() && !path.is_dir() {
         add(path).map_err(|cause| at(path, cause))?;
         return Ok(side);
     }
@@ -91,10 +94,10 @@ fn open(path: &Path) -> Result<Side, CommandError> {
         let error = CommandError::usage(format!("{folder} has no tables (*.csv)"));
         return Err(error.hint("pass a pipeline's report folder"));
     }
-    let manifest = path.join("manifest.json");
+    let manifest = path.join(MANIFEST);
     if manifest.is_file() {
-        let text = fs::read(&manifest).map_err(|cause| at(&manifest, cause))?;
-        let read = serde_json::from_slice(&text);
+        let text = regular_file::open(&manifest).and_then(io::read_to_string);
+        let read = serde_json::from_str(&text.map_err(|cause| at(&manifest, cause))?);
         side.manifest =
             Some(read.map_err(|cause| {
                 CommandError::usage(format!("{}: {cause}", manifest.display()))

@@ -15,6 +15,7 @@ use crate::data::{
     Annotations, DataError, DatasetSpec, Files, ImageSource, Mnist, SampleForm, Samples,
 };
 use crate::engine::digest::files_in;
+use crate::engine::system::regular_file;
 use crate::numerics::{Points, Seed};
 
 /// Fewer samples than this say nothing about a dimension.
@@ -171,6 +172,9 @@ pub(super) fn inspect(path: &Path) -> Result<Inspection, InspectError> {
     };
     if !path.exists() {
         return Err(InspectError::Absent(path.to_owned()));
+    }
+    if let Some(kind) = regular_file::other_kind(path) {
+        return Err(unsupported(&format!("it is {kind}, not a regular file or a folder")));
     }
     let files = files_of(path)?;
     let inspection = if path.is_dir() {

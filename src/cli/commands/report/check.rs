@@ -6,13 +6,12 @@
 //! compute backend are believed.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::MANIFEST;
 use super::manifest::{Manifest, ManifestEntry};
 use super::publish;
 use crate::cli::args::Common;
@@ -26,6 +25,8 @@ use crate::engine::key::difference::Difference;
 use crate::engine::pipeline::source::Source;
 use crate::engine::plan::{Plan, PlannedStage, StageIndex};
 use crate::engine::stage::artifact::plain_path;
+use crate::engine::system::regular_file;
+use crate::report::folder::MANIFEST;
 use crate::stages::AnyStage;
 
 /// Compares a report with the program and the pipeline file.
@@ -62,12 +63,12 @@ pub(crate) fn check(common: &Common, file: Option<&Path>) -> Result<ExitCode, Co
 }
 
 fn read(path: &Path) -> Result<Manifest, CommandError> {
-    let bytes = fs::read(path).map_err(|cause| {
+    let text = regular_file::open(path).and_then(io::read_to_string).map_err(|cause| {
         let path = path.display();
         let error = CommandError::usage(format!("{path}: {cause}"));
         error.hint("`pcae-run report FILE` writes it")
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    serde_json::from_str(&text).map_err(|error| {
         CommandError::usage(format!("{} is not a manifest: {error}", path.display()))
     })
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::publish::name_in_folder;
 use crate::cli::error::CommandError;
 use crate::cli::output::failed_stages::tail;
 use crate::cli::workspace::Workspace;
@@ -14,6 +13,7 @@ use crate::engine::plan::StageIndex;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::StageSet;
 use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactReader};
+use crate::report::folder::name_in_folder;
 use crate::report::{
     Attachment, Badge, BadgeTone, FigureFacts, Judged, Machine, Note, ReportContent, RunInfo,
     StageFacts, Status, Table, TableFacts, Verdict, judge,

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::publish::name_in_folder;
 use crate::cli::error::CommandError;
 use crate::cli::workspace::Workspace;
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::key::KeyRecord;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::StageSet;
+use crate::report::folder::name_in_folder;
 
 /// What a report is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,18 +16,10 @@ use crate::cli::output::terminal;
 use crate::cli::workspace::{Workspace, hold};
 use crate::engine::run::options::RunReport;
 use crate::engine::run::status::StageStatus;
+use crate::report::folder::{DOCUMENT, MANIFEST, NUMBERS, PAGE};
 use crate::report::{document, latex_macros, page};
 
 pub(super) use check::check;
-
-/// The page.
-const PAGE: &str = "index.html";
-/// The keys and digests of everything that the page shows.
-const MANIFEST: &str = "manifest.json";
-/// The same as a document for LaTeX.
-const DOCUMENT: &str = "report.tex";
-/// Every number as a macro for LaTeX.
-const NUMBERS: &str = "numbers.tex";
 
 /// Writes the report of a pipeline; on demand opens it and keeps it up to date.
 pub(super) fn report(

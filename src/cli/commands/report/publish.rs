@@ -8,9 +8,7 @@ use crate::cli::error::CommandError;
 use crate::cli::workspace::Workspace;
 use crate::engine::run::options::RunReport;
 use crate::engine::stage::StageSet;
-
-/// Formats that people and LaTeX read; what else an artifact holds stays in the cache.
-const FORMATS: [&str; 6] = ["tex", "md", "csv", "png", "svg", "pdf"];
+use crate::report::folder::{FORMATS, name_in_folder};
 
 /// What was put there.
 pub(crate) struct Published {
@@ -66,12 +64,6 @@ pub(crate) fn publish(
         }
     }
     Ok(published)
-}
-
-/// Returns how a file of a stage is called in the reports folder, if it belongs there.
-pub(super) fn name_in_folder(stage: &str, file: &str) -> Option<String> {
-    let extension = Path::new(file).extension().and_then(|text| text.to_str())?;
-    FORMATS.contains(&extension).then(|| format!("{stage}.{extension}"))
 }
 
 /// Says at which file writing failed.

@@ -17,6 +17,7 @@ use plotters::style::{
 use crate::report::figures::FigureError;
 use crate::report::figures::drawing::typeface::{FAMILY, Typeface};
 use crate::report::figures::drawing::{Align, Bitmap, Color, Direction, Drawing, Mark, Text};
+use crate::report::markup_text::printable;
 
 /// Pixels drawn per unit of the drawing.
 const FINE: usize = 4;
@@ -47,7 +48,7 @@ pub(crate) fn svg(drawing: &Drawing) -> Result<String, FigureError> {
         })
         .collect();
     let text = text.replacen(&fine, &nominal, 1);
-    Ok(text.replacen("</svg>", &format!("{}</svg>", pictures?), 1))
+    Ok(printable(text.replacen("</svg>", &format!("{}</svg>", pictures?), 1)))
 }
 
 /// Renders a drawing as an RGB image file; the path must end in `.png`.
@@ -404,6 +405,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("a &lt; b &amp; c"));
+    }
+
+    #[test]
+    fn a_control_character_in_a_label_does_not_break_the_svg() {
+        let mut drawing = drawing();
+        drawing.text("a\u{1b}[1mb\u{0}", (30.0, 8.0), 8.0, Align::Middle, BLACK);
+        let text = svg(&drawing).unwrap();
+        assert!(text.contains("a␛[1mb␀"), "{text}");
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        image(&drawing).unwrap();
     }
 
     #[test]
