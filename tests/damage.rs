@@ -147,6 +147,32 @@ fn gc_collects_what_an_edited_pipeline_no_longer_reaches() {
 }
 
 #[test]
+fn an_alias_that_leads_to_another_file_is_not_believed() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "hello": Download(files: Pinned([(
+                name: "a.bin", bytes: 5,
+                sha256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+                mirrors: ["file:FOLDER/hello"],
+            )])),
+            "other": Command(args: ["sh", "-c", "printf other > out"], outputs: ["out"]),
+        })"#,
+    );
+    sandbox.edit("FOLDER", sandbox.path().to_str().unwrap());
+    sandbox.write("hello", "hello");
+    sandbox.run().ok();
+    let is_other = |path: &PathBuf| fs::read(path).unwrap() == b"other";
+    let other = files(&sandbox.path().join("cache/objects")).into_iter().find(is_other).unwrap();
+    let name = other.strip_prefix(sandbox.path().join("cache/objects")).unwrap();
+    let alias = files(&sandbox.path().join("cache/aliases")).remove(0);
+    fs::write(alias, name.to_str().unwrap().replace('/', "")).unwrap();
+    sandbox.edit("a.bin", "b.bin");
+    sandbox.run().ok();
+    sandbox.call(&["export", "hello", "exported"]).ok();
+    assert_eq!(sandbox.read("exported/b.bin"), "hello");
+}
+
+#[test]
 fn outputs_that_are_not_files_of_the_stage_are_refused() {
     for (script, declared, why) in [
         ("ln -s /etc/hostname out", "out", "the output `out` is a symbolic link, not a file"),
@@ -355,7 +381,9 @@ fn nothing_that_a_program_starts_outlives_a_killed_stage_or_runner() {
         if kill_runner {
             runner.kill().unwrap();
         } else {
-            children(runner.id()).into_iter().for_each(|stage| send("-KILL", stage));
+            for stage in children(runner.id()) {
+                send("-KILL", stage);
+            }
         }
         runner.wait().unwrap();
         for name in ["pids.program", "pids.daemon", "pids.child"] {

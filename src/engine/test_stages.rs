@@ -161,6 +161,9 @@ impl Stage for TestStage {
     }
 }
 
+/// A file with this text is edited while a stage reads it, and edited back.
+pub(crate) const EDITED_BACK: &str = "edited and edited back";
+
 /// Goes on from the steps that are there; each is noted with how far the run went that made it.
 fn count(context: &RunContext, base: i64, by: i64, to: Reach) -> Result<i64, StageError> {
     let (Reach::Steps(far) | Reach::Failing(far) | Reach::Stopping(far)) = to;
@@ -175,7 +178,11 @@ fn count(context: &RunContext, base: i64, by: i64, to: Reach) -> Result<i64, Sta
     }
     state.write(context.state_folder())?;
     for (_, path) in context.outside_files() {
+        let planned = fs::read_to_string(path)?;
         fs::write(path, "edited meanwhile")?;
+        if planned == EDITED_BACK {
+            fs::write(path, planned)?;
+        }
     }
     match to {
         Reach::Steps(0) => Ok(base),

@@ -436,7 +436,9 @@ impl<'a> Resolver<'a> {
         stuck: &[StageIndex],
     ) {
         let mut is_stuck = vec![false; stages.len()];
-        stuck.iter().for_each(|&index| is_stuck[index] = true);
+        for &index in stuck {
+            is_stuck[index] = true;
+        }
         // Every stuck stage waits for another stuck one, so walking inputs must come round.
         let step = |from: StageIndex| {
             inputs[from].iter().find_map(|Followed { input, members }| {

@@ -21,7 +21,7 @@ use crate::engine::run::events::Event;
 use crate::engine::run::options::OnError;
 use crate::engine::run::status::{self, StageStatus};
 use crate::engine::system::failpoint::{POINTS, TRAJECTORY_POINTS};
-use crate::engine::test_stages::{CountState, Fixture, TestStage};
+use crate::engine::test_stages::{CountState, EDITED_BACK, Fixture, TestStage};
 
 const COUNT: &str = r#""count": Count(by: 2, to: Steps(3))"#;
 
@@ -270,20 +270,23 @@ fn many_lengths_at_once_never_block_each_other_for_good() {
 }
 
 #[test]
-fn state_that_came_from_an_edited_file_is_not_resumed() {
-    let fixture = Fixture::stages(COUNT);
-    let path = fixture.folder().join("note");
-    fs::write(&path, "as planned").unwrap();
-    let mut job = fixture.job("count");
-    job.record.files.insert("note".into(), ContentDigest::of_file(&path).unwrap());
-    job.files.insert("note".into(), path);
-    job.key = job.record.key();
-    let JobOutcome::Failed { message, .. } = perform(&fixture, job, None).thread.join().unwrap()
-    else {
-        panic!("the stage edited the file");
-    };
-    assert!(message.contains("changed while the stage ran"), "{message}");
-    assert!(fixture.states().is_empty());
+fn what_came_from_an_edited_file_is_not_kept_even_if_it_was_edited_back() {
+    for planned in ["as planned", EDITED_BACK] {
+        let fixture = Fixture::stages(COUNT);
+        let path = fixture.folder().join("note");
+        fs::write(&path, planned).unwrap();
+        let mut job = fixture.job("count");
+        job.record.files.insert("note".into(), ContentDigest::of_file(&path).unwrap());
+        job.files.insert("note".into(), path);
+        job.key = job.record.key();
+        let JobOutcome::Failed { message, .. } =
+            perform(&fixture, job, None).thread.join().unwrap()
+        else {
+            panic!("the stage edited the file");
+        };
+        assert!(message.contains("changed while the stage ran"), "{message}");
+        assert!(fixture.states().is_empty());
+    }
 }
 
 const CHILD_FOLDER: &str = "PCAE_RUN_TEST_FOLDER";
