@@ -90,7 +90,7 @@ fn refused_at_once(sandbox: &Sandbox, args: &[&str]) -> String {
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(60) {
+        if start.elapsed() > Duration::from_mins(1) {
             child.kill().unwrap();
             panic!("{args:?} waits without end");
         }
@@ -114,7 +114,7 @@ fn what_is_no_regular_file_is_refused_and_never_waited_for() {
     }
     let _listener = UnixListener::bind(sandbox.path().join("socket")).unwrap();
     for (file, kind) in
-        [("pipe", "a named pipe"), ("socket", "a socket"), ("/dev/zero", "a device")]
+        [("./pipe", "a named pipe"), ("./socket", "a socket"), ("/dev/zero", "a device")]
     {
         let message = refused_at_once(&sandbox, &[file]);
         let expected = format!("`{file}`: it is {kind}, not a regular file");
@@ -154,9 +154,10 @@ fn what_is_no_regular_file_is_refused_and_never_waited_for() {
 
 #[test]
 fn a_short_file_can_not_ask_for_more_than_there_is() {
-    let labels = (0..16).map(|label| format!("{label}, ")).collect::<String>();
-    let axes = (0..16).map(|axis| format!("\"x{axis}\": [{labels}], ")).collect::<String>();
-    let name = (0..16).map(|axis| format!("{{x{axis}}}")).collect::<String>();
+    let list = |item: &dyn Fn(usize) -> String| (0..16).map(item).collect::<Vec<_>>();
+    let labels = list(&|label| label.to_string()).join(", ");
+    let axes = list(&|axis| format!("\"x{axis}\": [{labels}]")).join(", ");
+    let name = list(&|axis| format!("{{x{axis}}}")).join("-");
     let text = format!(
         "Pipeline(name: \"p\", axes: {{{axes}}}, stages: {{
             \"{name}\": Command(args: [\"true\"], outputs: [\"out\"]),

@@ -1,4 +1,5 @@
-//! The machine: clock, threads, processes, files, and what the host tells of itself.
+//! The machine: clock, threads, processes, what the host tells of itself, and what comes from or goes
+//! to users: files that they name, text that is printed.
 
 pub mod clock;
 pub mod failpoint;
