@@ -157,7 +157,7 @@ fn one_sample_is_refused_where_a_data_set_is_made() {
     );
     sandbox.write("data.csv", CSV);
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
-    let told = "a data set needs at least 2 vectors, but only 1 is left: select more of them";
+    let told = "a data set needs at least 2 samples, but only 1 is left: select more of them";
     assert!(failed.stderr.contains("failed: last"), "{}", failed.stderr);
     assert!(failed.stderr.contains(told), "{}", failed.stderr);
     sandbox.write("data.csv", "x,y\n1,2\n");

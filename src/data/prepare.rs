@@ -140,7 +140,19 @@ fn chosen_rows(catalog: &Catalog, recipe: &Recipe<'_>) -> Result<Vec<usize>, Dat
         None => (0..catalog.count).collect(),
     };
     let rows = rows::select(catalog, rows, recipe.select)?;
-    recipe.steps.iter().try_fold(rows, |rows, step| step.choose(rows))
+    let rows = recipe.steps.iter().try_fold(rows, |rows, step| step.choose(rows))?;
+    if rows.len() < 2 { Err(too_few(rows.len())) } else { Ok(rows) }
+}
+
+/// Says that a sample alone is no data set.
+fn too_few(samples: usize) -> DataError {
+    let left = match samples {
+        0 => "none is",
+        _ => "only 1 is",
+    };
+    DataError::Unfit(format!(
+        "a data set needs at least 2 samples, but {left} left: select more of them"
+    ))
 }
 
 struct Read {
@@ -284,13 +296,8 @@ impl<T: Copy + PartialEq> Varies<T> {
     }
 
     fn check(&self, what: &str) -> Result<(), DataError> {
-        if self.count == 0 {
-            return Err(DataError::Unfit(format!("there are no {what} left")));
-        }
-        if self.count == 1 {
-            return Err(DataError::Unfit(format!(
-                "a data set needs at least 2 {what}, but only 1 is left: select more of them"
-            )));
+        if self.count < 2 {
+            return Err(too_few(self.count));
         }
         if !self.differ {
             return Err(DataError::Unfit(format!(
@@ -306,8 +313,6 @@ impl<T: Copy + PartialEq> Varies<T> {
 #[derive(Default)]
 struct PointSink {
     width: usize,
-    /// How many values there may be.
-    most: usize,
     values: Vec<f32>,
 }
 
@@ -320,17 +325,16 @@ impl PointSink {
 impl ImageSink for PointSink {
     fn begin(&mut self, shape: ImageShape, most: usize) -> Result<(), DataError> {
         self.width = shape.pixels();
-        self.most = self.width.saturating_mul(most);
-        memory::check_values::<f32>(self.most).map_err(|size| DataError::TooLarge {
+        let room = memory::room_for(self.width.saturating_mul(most));
+        self.values = room.map_err(|size| DataError::TooLarge {
             what: format!("{most} images of {shape} pixels as vectors"),
             size,
             advice: "leave out `Flatten`, or keep fewer with `First` or `Subset`",
-        })
+        })?;
+        Ok(())
     }
 
     fn push(&mut self, pixels: &[u8]) -> Result<(), DataError> {
-        let full = |_| DataError::Unfit("the vectors do not fit in memory".to_owned());
-        memory::grow(&mut self.values, pixels.len(), self.most).map_err(full)?;
         self.values.extend(pixels.iter().map(|&pixel| unit(pixel)));
         Ok(())
     }
@@ -444,17 +448,19 @@ mod tests {
     fn one_sample_is_no_data_set() {
         let none = BTreeMap::new();
         let steps = [Step::First(NonZeroUsize::MIN)];
-        let refused = |what| {
-            format!("a data set needs at least 2 {what}, but only 1 is left: select more of them")
-        };
+        let refused =
+            "a data set needs at least 2 samples, but only 1 is left: select more of them";
         let error = run(Rows::new(None), &recipe(&none, &steps)).unwrap_err();
-        assert_eq!(error, refused("images"));
+        assert_eq!(error, refused);
+        let two = [Step::First(NonZeroUsize::new(2).unwrap())];
+        let skipping = Recipe { broken: BrokenPolicy::Skip, ..recipe(&none, &two) };
+        assert_eq!(run(Rows::new(Some(1)), &skipping).unwrap_err(), refused, "one is broken");
         let points = Points::new(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         let vectors = Vectors::new(points, Annotations::default()).unwrap();
         let samples = Samples::Vectors(vectors, None);
         let recipe = recipe(&none, &steps);
         let error = prepare(samples, &recipe, &mut Vec::new(), &mut |_, _| ()).unwrap_err();
-        assert_eq!(error.to_string(), refused("vectors"));
+        assert_eq!(error.to_string(), refused);
     }
 
     #[test]

@@ -1,18 +1,14 @@
 //! The memory that is left: asked before a file or a table is held, not found out after.
 //!
-//! Sizes in headers are claims. A claim that does not fit into memory is refused with its size;
-//! one that does fit still takes memory only as fast as values arrive.
+//! Sizes in headers are claims. A claim that does not fit into memory is refused with its size; one
+//! that does fit still takes memory only as fast as values arrive.
 
-use std::collections::TryReserveError;
 use std::fs;
 
 use thiserror::Error;
 
 /// So much is taken without asking.
 const HARMLESS: u64 = 64 << 20;
-
-/// What a list of values is given at first, in bytes.
-const FIRST: usize = 16 << 20;
 
 /// Says that something does not fit into the memory that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -45,7 +41,11 @@ pub fn check(needed: u64) -> Result<(), TooLarge> {
 
 /// Refuses to hold so many values of a type if the system says that it has no room for them.
 pub fn check_values<T>(count: usize) -> Result<(), TooLarge> {
-    check((count as u64).saturating_mul(size_of::<T>() as u64))
+    check(bytes_of::<T>(count))
+}
+
+const fn bytes_of<T>(count: usize) -> u64 {
+    (count as u64).saturating_mul(size_of::<T>() as u64)
 }
 
 /// Returns the bytes that can be had, where the system tells.
@@ -69,20 +69,15 @@ fn told(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// Makes room for the next values of a list that is said to become `total` long. Room doubles up to
-/// exactly that, so that it follows what has arrived and is never copied at a larger size than
-/// the finished list.
-pub fn grow<T>(values: &mut Vec<T>, more: usize, total: usize) -> Result<(), TryReserveError> {
-    let needed = values.len().saturating_add(more);
-    if needed <= values.capacity() {
-        return Ok(());
-    }
-    let least = needed.max(FIRST / size_of::<T>().max(1)).max(1);
-    let mut room = total;
-    while room / 2 >= least {
-        room = room.div_ceil(2);
-    }
-    values.try_reserve_exact(room.max(needed) - values.len())
+/// Makes room for so many values, if the system says that it has it. Memory is taken only as values
+/// arrive, so that a claim takes none by itself; and it is never copied, as a list that grows is.
+pub fn room_for<T>(count: usize) -> Result<Vec<T>, TooLarge> {
+    check_values::<T>(count)?;
+    let mut values = Vec::new();
+    let needed = bytes_of::<T>(count);
+    // Refused all the same: the process itself is limited.
+    values.try_reserve_exact(count).map_err(|_| TooLarge { needed, available: 0 })?;
+    Ok(values)
 }
 
 /// Another amount of memory than there is, for tests.
@@ -109,6 +104,7 @@ pub(crate) mod pretended {
 
 #[cfg(test)]
 mod tests {
+    use super::pretended::with_available;
     use super::*;
 
     #[test]
@@ -129,21 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn room_follows_what_has_arrived_and_ends_at_the_total() {
-        let mut claimed: Vec<u64> = Vec::new();
-        grow(&mut claimed, 10, 1 << 50).unwrap();
-        assert!(claimed.capacity() * 8 <= 2 * FIRST, "{}", claimed.capacity());
-        let total = 5 * FIRST + 3;
-        let mut bytes: Vec<u8> = Vec::new();
-        let mut rooms = Vec::new();
-        while bytes.len() < total {
-            let more = (total - bytes.len()).min(FIRST / 3);
-            grow(&mut bytes, more, total).unwrap();
-            bytes.resize(bytes.len() + more, 1);
-            rooms.push(bytes.capacity());
-        }
-        rooms.dedup();
-        assert_eq!(bytes.capacity(), total);
-        assert!(rooms.windows(2).all(|pair| pair[1] <= 2 * pair[0]), "{rooms:?}");
+    fn room_is_made_for_exactly_what_is_to_come_or_not_at_all() {
+        let values: Vec<u64> = with_available(80, || room_for(10)).unwrap();
+        assert_eq!((values.len(), values.capacity()), (0, 10));
+        let refused = with_available(79, || room_for::<u64>(10));
+        assert_eq!(refused, Err(TooLarge { needed: 80, available: 79 }));
+        let absurd = with_available(u64::MAX, || room_for::<u64>(usize::MAX));
+        assert_eq!(absurd, Err(TooLarge { needed: u64::MAX, available: 0 }));
     }
 }

@@ -107,7 +107,7 @@ impl Stream<'_> {
 
     /// Reads four bytes.
     fn number(&mut self, meaning: &str) -> Result<u32, DataError> {
-        let bytes = self.up_to(4)?;
+        let bytes = self.up_to(4, Vec::new())?;
         let Ok(bytes) = <[u8; 4]>::try_from(bytes.as_slice()) else {
             let reason = format!("unexpected end of file, expected {meaning}");
             return Err(DataError::malformed(self.file.name, self.place(), reason));
@@ -120,11 +120,11 @@ impl Stream<'_> {
         let start = self.place();
         let length = self.file.length()?;
         let is_possible = deflate::can_hold(length, count);
-        if is_possible {
-            memory::check(count).map_err(DataError::too_large(self.file.name))?;
-        }
         // What a gzipped file that claims the impossible really holds is of no interest.
-        let values = self.up_to(if is_possible { count + 1 } else { length + 1 })?;
+        let most = if is_possible { count + 1 } else { length + 1 };
+        let room = memory::room_for(usize::try_from(most).unwrap_or(usize::MAX))
+            .map_err(DataError::too_large(self.file.name))?;
+        let values = self.up_to(most, room)?;
         let found = values.len() as u64;
         if found == count {
             return Ok(values);
@@ -140,9 +140,8 @@ impl Stream<'_> {
         Err(DataError::malformed(self.file.name, start, reason))
     }
 
-    /// Reads `count` bytes, or all that are left.
-    fn up_to(&mut self, count: u64) -> Result<Vec<u8>, DataError> {
-        let mut bytes = Vec::new();
+    /// Reads `count` bytes, or all that are left, into an empty list.
+    fn up_to(&mut self, count: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>, DataError> {
         let outcome = self.source.by_ref().take(count).read_to_end(&mut bytes);
         self.position += bytes.len() as u64;
         match outcome {
@@ -260,13 +259,13 @@ mod tests {
     fn a_small_gzip_file_of_many_bytes_is_refused_by_the_memory_that_they_take() {
         let zeros = gzip(&idx(IMAGES, &[1000, 100, 50], &vec![0; 5_000_000]));
         assert!(zeros.len() < 10_000);
-        let refused = with_available(4_999_999, || refusal(&zeros));
+        let refused = with_available(5_000_000, || refusal(&zeros));
         assert_eq!(
             refused,
             "digits would take 0.0 GB of memory, but only 0.0 GB is available: use a smaller file, \
              or more memory"
         );
-        assert!(with_available(5_000_000, || with_file(&zeros, read_images)).is_ok());
+        assert!(with_available(5_000_001, || with_file(&zeros, read_images)).is_ok());
         // A claim beyond what deflate can do is refused without unpacking all that there is.
         let liar = gzip(&idx(IMAGES, &[1 << 20, 100, 50], &vec![0; 5_000_000]));
         let refused = with_available(100_000, || refusal(&liar));

@@ -106,9 +106,10 @@ impl ArchiveReader<'_> {
         let entry = entry.map_err(|error| refuse(words(&error)))?;
         let size = promised(&entry, limit).map_err(refuse)?;
         memory::check(size).map_err(DataError::too_large(&file))?;
+        bytes.clear();
+        bytes.reserve_exact(usize::try_from(size + 1).unwrap_or_default());
         let unpacked = entry.with_reader(&mut self.file, ZipReadOptions::new());
         let unpacked = unpacked.map_err(|error| refuse(words(&error)))?;
-        bytes.clear();
         // The zip crate stops at a promise that proves false; this bound does not rely on it.
         let read = unpacked.take(size + 1).read_to_end(bytes);
         read.map_err(|error| refuse(format!("damaged: {error}")))?;

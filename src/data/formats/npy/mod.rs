@@ -155,20 +155,9 @@ impl Array {
         self.origin.error(place, reason)
     }
 
-    /// Makes sure that there is memory for so many values that are made of the array's.
-    pub(in crate::data) fn check_memory<T>(&self, values: usize) -> Result<(), DataError> {
-        memory::check_values::<T>(values).map_err(DataError::too_large(&self.origin))
-    }
-
-    /// Makes room for the next values of a list that is to hold `total`.
-    pub(in crate::data) fn grow<T>(
-        &self,
-        values: &mut Vec<T>,
-        more: usize,
-        total: usize,
-    ) -> Result<(), DataError> {
-        memory::grow(values, more, total)
-            .map_err(|_| self.error("values", format!("{total} of them do not fit in memory")))
+    /// Makes room for so many values that are made of the array's.
+    pub(in crate::data) fn room_for<T>(&self, count: usize) -> Result<Vec<T>, DataError> {
+        memory::room_for(count).map_err(DataError::too_large(&self.origin))
     }
 
     /// Makes sure of the number of dimensions.
@@ -186,11 +175,7 @@ impl Array {
 
     /// Returns a buffer for one row.
     pub(in crate::data) fn row_buffer(&self) -> Result<Vec<u8>, DataError> {
-        self.check_memory::<u8>(self.row_bytes)?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(self.row_bytes).map_err(|_| {
-            self.error("row 0", format!("its {} bytes do not fit in memory", self.row_bytes))
-        })?;
+        let mut bytes = self.room_for(self.row_bytes)?;
         bytes.resize(self.row_bytes, 0);
         Ok(bytes)
     }

@@ -90,7 +90,7 @@ pub(crate) fn read<T: Number, const DIMENSIONS: usize>(
     mut file: BufReader<File>,
 ) -> Result<([usize; DIMENSIONS], Vec<T>), ReadError> {
     let (shape, element) = start::<T, DIMENSIONS>(&mut file)?;
-    let mut values = room_for::<T>(&shape)?;
+    let mut values = memory::room_for(shape.iter().product())?;
     let mut bytes = vec![0; BLOCK * element.size];
     let mut left: usize = shape.iter().product();
     while left > 0 {
@@ -108,7 +108,7 @@ pub(crate) fn read_bytes<const DIMENSIONS: usize>(
     mut file: BufReader<File>,
 ) -> Result<([usize; DIMENSIONS], Vec<u8>), ReadError> {
     let (shape, _) = start::<u8, DIMENSIONS>(&mut file)?;
-    let mut values = room_for::<u8>(&shape)?;
+    let mut values = memory::room_for(shape.iter().product())?;
     file.read_to_end(&mut values).map_err(|cause| cause.to_string())?;
     Ok((shape, values))
 }
@@ -130,17 +130,6 @@ fn start<T: Number, const DIMENSIONS: usize>(
     })?;
     header.check_length(length)?;
     Ok((shape, found))
-}
-
-/// Returns an empty list with room for an array whose size was checked.
-fn room_for<T>(shape: &[usize]) -> Result<Vec<T>, ReadError> {
-    let count: usize = shape.iter().product();
-    memory::check_values::<T>(count)?;
-    let mut values = Vec::new();
-    values
-        .try_reserve_exact(count)
-        .map_err(|_| format!("its {count} values do not fit in memory"))?;
-    Ok(values)
 }
 
 #[cfg(test)]

@@ -159,12 +159,10 @@ fn read_classes(mut array: Array, count: usize) -> Result<Classes, DataError> {
         let reason = format!("expected {count} integers, one for each sample, found {found}");
         return Err(array.error("header", reason));
     }
-    array.check_memory::<i128>(count)?;
     let mut value = array.row_buffer()?;
-    let mut labels = Vec::new();
+    let mut labels = array.room_for(count)?;
     for row in 0..count {
         array.read_row(row, &mut value)?;
-        array.grow(&mut labels, 1, count)?;
         labels.extend(element.integer(&value));
     }
     Classes::numbered(&labels)
@@ -177,13 +175,10 @@ fn read_points(mut array: Array) -> Result<Points, DataError> {
     let (rows, width) = (array.rows(), array.header().shape[1]);
     let element = array.element();
     // The product fits: the header was checked against the file.
-    let total = rows * width;
-    array.check_memory::<f32>(total)?;
+    let mut values = array.room_for(rows * width)?;
     let mut row = array.row_buffer()?;
-    let mut values: Vec<f32> = Vec::new();
     for index in 0..rows {
         array.read_row(index, &mut row)?;
-        array.grow(&mut values, width, total)?;
         for (column, bytes) in row.chunks_exact(element.size).enumerate() {
             let value = element.float(bytes);
             if !(value as f32).is_finite() {

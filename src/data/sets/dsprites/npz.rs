@@ -53,13 +53,10 @@ fn read_factors(mut array: Array, images: usize) -> Result<Vec<f32>, DataError> 
         let reason = format!("expected floats in the shape ({images}, 6), found {found}");
         return Err(array.error("header", reason));
     }
-    let total = images * FACTORS.len();
-    array.check_memory::<f32>(total)?;
     let mut row = array.row_buffer()?;
-    let mut values = Vec::new();
+    let mut values = array.room_for(images * FACTORS.len())?;
     for index in 0..images {
         array.read_row(index, &mut row)?;
-        array.grow(&mut values, FACTORS.len(), total)?;
         for (value, name) in row.chunks_exact(element.size).zip(FACTORS) {
             let value = element.float(value);
             if !value.is_finite() {
