@@ -27,9 +27,9 @@ import time
 from pathlib import Path
 
 PIPELINE = """Pipeline(name: "stress", axes: {"n": ["1", "2", "3", "4"]}, stages: {
-    "make-{n}": Command(args: ["sh", "-c", "head -c ${0}00000 /dev/zero | tr '\\\\0' $0 > big; sleep 0.0$0; echo $0 > small", Axis(n)], outputs: ["big", "small"]),
+    "make-{n}": Command(args: ["sh", "-c", "set -e; head -c ${0}00000 /dev/zero | tr '\\\\0' $0 > big; sleep 0.0$0; echo $0 > small", Axis(n)], outputs: ["big", "small"]),
     "copy-{n}": Command(args: ["sh", "-c", "cat inputs/x/big inputs/x/small > both"], inputs: {"x": "make-{n}"}, outputs: ["both"]),
-    "tree-{n}": Command(args: ["sh", "-c", "mkdir out; (sleep 0.05; echo late > out/late) & echo $0 > out/now; wait", Axis(n)], outputs: ["out"]),
+    "tree-{n}": Command(args: ["sh", "-c", "set -e; mkdir out; (sleep 0.05; echo late > out/late) & echo $0 > out/now; wait $!", Axis(n)], outputs: ["out"]),
     "all": Command(args: ["sh", "-c", "cat inputs/b/*/both inputs/t/*/out/* > all"], families: {"b": Each("copy-{n}"), "t": Each("tree-{n}")}, outputs: ["all"]),
 })
 """

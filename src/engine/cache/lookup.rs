@@ -78,7 +78,8 @@ impl Cache {
             return Ok(None);
         };
         if self.is_writable() {
-            self.index.adopt(&entry)?;
+            // On a full disk the manifest is read again next time, no more.
+            let _ = self.index.adopt(&entry);
         }
         // Collected meanwhile, manifest first: what was put back must not stay.
         if self.is_writable() && !self.entry_path(key).exists() {

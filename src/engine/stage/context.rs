@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use super::lifecycle::Progress;
 use super::run_record::RunRecord;
 use super::{Each, Labels, StageRef};
 use crate::engine::digest::{ContentDigest, files_in};
+use crate::engine::system::regular_file;
 
 /// How a stage ends when it doesn't finish.
 #[derive(Debug)]
@@ -229,7 +230,7 @@ pub fn log_line(line: &str) {
 
 fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     if !from.is_dir() {
-        return fs::copy(from, to).map(drop);
+        return copy_file(from, to);
     }
     fs::create_dir_all(to)?;
     for (name, path) in files_in(from)? {
@@ -237,7 +238,14 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
         if let Some(parent) = copy.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::copy(path, copy)?;
+        copy_file(&path, &copy)?;
     }
     Ok(())
+}
+
+/// Copies a regular file with its permissions: a script may have to be executable.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = regular_file::open(from)?;
+    io::copy(&mut source, &mut File::create(to)?)?;
+    fs::set_permissions(to, source.metadata()?.permissions())
 }

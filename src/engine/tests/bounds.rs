@@ -1,22 +1,15 @@
 //! Pipelines that ask for more than a machine holds, or have more mistakes than anyone reads.
 
-use std::time::{Duration, Instant};
-
 use crate::engine::pipeline::diagnostic::{Diagnostic, Style, draw};
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
 use crate::engine::plan::Plan;
 use crate::engine::test_stages::TestStage;
 
-/// Far more than any of these takes, far less than what grows with the square.
-const SOON: Duration = Duration::from_secs(10);
-
-/// Loads a pipeline, which must not take long.
+/// Loads a pipeline. What would grow with the square here, or double with every value, would not end.
 fn load(text: &str) -> (Source, Result<Plan<TestStage>, Vec<Diagnostic>>) {
     let source = Source::new("p.ron", text);
-    let start = Instant::now();
     let plan = Plan::load(&source, &FileProbe::Search);
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     (source, plan)
 }
 
@@ -24,9 +17,7 @@ fn load(text: &str) -> (Source, Result<Plan<TestStage>, Vec<Diagnostic>>) {
 fn mistakes(text: &str) -> Vec<(String, String)> {
     let (source, plan) = load(text);
     let mistakes = plan.err().unwrap();
-    let start = Instant::now();
     draw(&source, &mistakes, Style::Plain);
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     let place = |mistake: &Diagnostic| source.slice(mistake.at).to_owned();
     mistakes.iter().map(|mistake| (mistake.message.clone(), place(mistake))).collect()
 }
