@@ -22,6 +22,17 @@ const ONE: &str = r#"Pipeline(name: "one", stages: {
     "line": Command(args: ["sh", "-c", "echo text > out"], outputs: ["out"]),
 })"#;
 
+/// Waits for something that happens soon, or never.
+fn wait_until(happened: impl Fn() -> bool) {
+    for _ in 0..12_000 {
+        if happened() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("waited for a minute");
+}
+
 /// Returns where an object of this size is.
 fn object(sandbox: &Sandbox, bytes: u64) -> PathBuf {
     let objects = files(&sandbox.path().join("cache/objects"));
@@ -62,6 +73,20 @@ fn a_flipped_bit_in_a_large_input_never_reaches_a_result() {
     assert!(refused.stderr.contains("run again to recompute it"), "{}", refused.stderr);
     assert_eq!(sandbox.run().ok().executed(), ["zeros", "tail"]);
     assert_eq!(sandbox.objects(), reference.objects());
+}
+
+#[test]
+fn a_folder_that_a_program_protected_keeps_no_run_from_starting() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "s": Command(args: ["sh", "-c", "mkdir d; touch d/x; chmod 555 d; [ -e $0 ] && echo > out", "FOLDER/go"], outputs: ["out"]),
+        })"#,
+    );
+    sandbox.edit("FOLDER", sandbox.path().to_str().unwrap());
+    sandbox.call(&["pipeline.ron"]).fails_with(1);
+    sandbox.write("go", "");
+    sandbox.run().ok();
+    assert!(files(&sandbox.path().join("cache/work")).is_empty());
 }
 
 #[test]
@@ -264,15 +289,15 @@ fn an_index_of_a_newer_program_is_set_aside() {
 fn what_killed_runs_leave_is_removed_by_the_next_one() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "p", stages: {
-            "slow": Command(args: ["sh", "-c", "head -c 1000000 /dev/zero > big; sleep 0.5; echo > out"], outputs: ["out"]),
+            "slow": Command(args: ["sh", "-c", "head -c 1000000 /dev/zero > big; sleep 2; echo > out"], outputs: ["out"]),
         })"#,
     );
+    let jobs = sandbox.path().join("cache/jobs");
+    let listed = || if jobs.is_dir() { files(&jobs) } else { Vec::new() };
     for round in 0..3 {
+        let before = listed();
         let mut runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::null()).spawn().unwrap();
-        let jobs = sandbox.path().join("cache/jobs");
-        while !jobs.is_dir() || files(&jobs).is_empty() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| listed().iter().any(|path| !before.contains(path)));
         runner.kill().unwrap();
         runner.wait().unwrap();
         let page = sandbox.call(&["status", "pipeline.ron", "--json"]);
@@ -315,9 +340,7 @@ fn an_index_that_is_cut_off_while_a_run_uses_it_is_told_in_one_line() {
     sandbox.run_with(&["--until", "number-one"]).ok();
     let runner = sandbox.command(&["pipeline.ron"]).stderr(Stdio::piped()).spawn().unwrap();
     let logs = sandbox.path().join("cache/logs");
-    while files(&logs).len() < 2 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| files(&logs).len() >= 2);
     let index = fs::File::options().write(true).open(sandbox.path().join("cache/index.sqlite"));
     index.unwrap().set_len(0).unwrap();
     let output = runner.wait_with_output().unwrap();
@@ -360,6 +383,21 @@ fn nothing_that_a_program_starts_outlives_it() {
 }
 
 #[test]
+fn children_of_the_program_that_became_this_one_are_left_alone() {
+    let sandbox = Sandbox::new(DAEMON);
+    let script =
+        "sleep 1000 >&- 2>&- & echo $! > own; PIDS=$PWD/pids LONG=0 exec \"$0\" pipeline.ron";
+    let program = env!("CARGO_BIN_EXE_pcae-run");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, program]).current_dir(sandbox.path());
+    assert!(shell.output().unwrap().status.success());
+    let own = sandbox.read("own");
+    assert!(lives(&own), "the shell's own child was killed");
+    send("-KILL", own.trim().parse().unwrap());
+    assert!(dies(&sandbox.read("pids.daemon")));
+}
+
+#[test]
 fn nothing_that_a_program_starts_outlives_a_killed_stage_or_runner() {
     for kill_runner in [false, true] {
         let sandbox = Sandbox::new(DAEMON);
@@ -367,9 +405,7 @@ fn nothing_that_a_program_starts_outlives_a_killed_stage_or_runner() {
         let mut command = sandbox.command(&["pipeline.ron"]);
         command.env("PIDS", &pids).env("LONG", "1").stderr(Stdio::null());
         let mut runner = command.spawn().unwrap();
-        while !sandbox.path().join("pids.program").exists() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| sandbox.path().join("pids.program").exists());
         thread::sleep(Duration::from_millis(50));
         if kill_runner {
             runner.kill().unwrap();

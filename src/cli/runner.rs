@@ -56,7 +56,7 @@ impl<'a> Runner<'a> {
         let began = Instant::now();
         // Nothing that is found now may be deleted until the run is over.
         let _in_use = hold(&workspace.cache)?;
-        workspace.cache.remove_leftovers()?;
+        workspace.cache.remove_leftovers();
         let statuses =
             preflight::check(self.common, self.args, workspace, selection, &self.options)?;
         let is_cached = |stage: &StageIndex| matches!(statuses[*stage], StageStatus::Cached(_));
@@ -72,9 +72,9 @@ impl<'a> Runner<'a> {
             let _ = self.interrupts.set(count_interrupts()?);
         }
         let interrupts = || self.interrupts.get().map_or(0, |count| count.load(Ordering::Relaxed));
-        adopt_orphans();
         let program = this_program().map_err(CommandError::failed)?;
-        let mut executor = Local::new(program, child_arguments(self.common, self.args));
+        let arguments = child_arguments(self.common, self.args);
+        let mut executor = Local::new(program, arguments, adopt_orphans());
         let mut display = Display::new(self.common.json, selection.allowed.len());
         let mut emit = |event: Event| display.show(&event);
         let (plan, cache) = (&workspace.plan, &workspace.cache);

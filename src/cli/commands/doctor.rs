@@ -79,7 +79,7 @@ fn sync(folder: &Path) -> CheckResult {
 
 fn locks(folder: &Path) -> CheckResult {
     let path = folder.join("lock");
-    let open = || File::options().create(true).append(true).open(&path).map_err(text);
+    let open = || File::options().create(true).read(true).append(true).open(&path).map_err(text);
     let (first, second) = (open()?, open()?);
     first.lock().map_err(text)?;
     if second.try_lock().is_ok() {
@@ -88,7 +88,8 @@ fn locks(folder: &Path) -> CheckResult {
         );
     }
     first.unlock().map_err(text)?;
-    second.try_lock().map_err(text)?;
+    first.lock_shared().map_err(text)?;
+    second.try_lock_shared().map_err(text)?;
     Ok("one process at a time".to_owned())
 }
 

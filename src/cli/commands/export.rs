@@ -52,7 +52,7 @@ fn copy_below(folder: &Path, name: &str, from: &Path) -> io::Result<()> {
         }
     }
     // Renamed into place, so that a link of that name is replaced and not followed.
-    let temporary = parent.join(format!(".{file}.{}.tmp", std::process::id()));
+    let temporary = parent.join(format!(".{}.tmp", std::process::id()));
     let mut source = File::open(from)?;
     let mut target = File::options().write(true).create_new(true).open(&temporary)?;
     let copied = io::copy(&mut source, &mut target).map(drop);

@@ -61,6 +61,12 @@ pub(super) fn gc(
         terminal::count(collection.abandoned.len(), "abandoned file"),
         terminal::count(collection.trajectories.len(), "saved state"),
     );
+    if collection.unusable > 0 {
+        let manifests = terminal::count(collection.unusable, "manifest");
+        terminal::note(&format!(
+            "note: {manifests} can't be read, so no file is deleted; see `pcae-run cache verify`"
+        ));
+    }
     if let Some(alone) = alone {
         let freed = cache.collect(&collection, &alone)?;
         terminal::note(&format!("deleted {found}: {} freed", terminal::size(freed)));

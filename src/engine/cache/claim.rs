@@ -74,7 +74,7 @@ impl Cache {
             claim.trajectory = Some(self.hold_trajectory(trajectory, &mut wait)?);
         }
         if reuse == Reuse::Refused {
-            claim.clear_trajectory()?;
+            claim.clear_state()?;
         }
         claim.prepare()?;
         Ok(Claimed::Mine(claim))
@@ -118,14 +118,17 @@ impl Claim<'_> {
         }
     }
 
-    /// Returns whether the folder for checkpoints is that of a trajectory.
-    pub fn shares_state(&self) -> bool {
-        self.trajectory.is_some()
+    /// Returns whether there is state that a later run would go on from.
+    pub fn has_state(&self) -> bool {
+        fs::read_dir(self.state_folder()).is_ok_and(|mut items| items.next().is_some())
     }
 
-    /// Removes the state of the trajectory, if there is one.
-    pub fn clear_trajectory(&self) -> Result<(), CacheError> {
-        self.trajectory.as_ref().map_or(Ok(()), Held::clear)
+    /// Removes the state, that of the trajectory or the stage's own.
+    pub fn clear_state(&self) -> Result<(), CacheError> {
+        match &self.trajectory {
+            Some(trajectory) => trajectory.clear(),
+            None => remove(&self.state_folder()),
+        }
     }
 
     fn prepare(&self) -> Result<(), CacheError> {

@@ -98,6 +98,17 @@ fn index_message(error: &rusqlite::Error) -> String {
 }
 
 impl CacheError {
+    /// Returns whether it says that the index can't be used as it is.
+    pub(super) fn is_damage(&self) -> bool {
+        let damage = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
+        match self {
+            Self::Index(error) => error.sqlite_error_code().is_some_and(|c| damage.contains(&c)),
+            // Something else than a file lies in its place.
+            Self::File { cause, .. } => cause.kind() == io::ErrorKind::InvalidInput,
+            _ => false,
+        }
+    }
+
     /// Returns whether it says that the cache can't be written, which reading does not need.
     pub(super) fn prevents_writing(&self) -> bool {
         match self {

@@ -51,6 +51,9 @@ pub struct Collection {
     pub abandoned: Vec<PathBuf>,
     /// State that no result which stays and no pipeline would go on from.
     pub trajectories: Vec<Trajectory>,
+    /// Manifests that can't be used. Nobody knows which files they refer to, so no file counts as
+    /// unreferenced while there are any.
+    pub unusable: usize,
 }
 
 impl Cache {
@@ -60,11 +63,9 @@ impl Cache {
         roots: &GcRoots,
         enough: Option<u64>,
     ) -> Result<Collection, CacheError> {
-        if self.is_writable() {
-            self.adopt()?;
-        }
+        let unusable = if self.is_writable() { self.adopt()? } else { 0 };
         let entries = self.entries()?;
-        let strays = self.strays(&entries)?;
+        let strays = if unusable == 0 { self.strays(&entries)? } else { Vec::new() };
         let (kept, loose): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|entry| roots.keys.contains(&entry.key));
         let mut trajectories = self.trajectories()?;
@@ -78,7 +79,7 @@ impl Cache {
             cut(&mut candidates, &mut trajectories, enough);
         }
         let abandoned = self.abandoned(&roots.keys, &used)?;
-        Ok(Collection { candidates, strays, abandoned, trajectories })
+        Ok(Collection { candidates, strays, abandoned, trajectories, unusable })
     }
 
     /// Makes sure that no run uses the cache while it is collected; list and delete under it.
@@ -100,9 +101,16 @@ impl Cache {
             }
         }
         let mut freed = 0;
-        for path in self.strays(&self.entries()?)? {
-            freed += fs::symlink_metadata(&path).map_or(0, |found| found.len());
-            discard(&path)?;
+        let strays = match collection.unusable {
+            0 => self.strays(&self.entries()?)?,
+            _ => Vec::new(),
+        };
+        for slice in strays.chunks(SLICE) {
+            for path in slice {
+                freed += fs::symlink_metadata(path).map_or(0, |found| found.len());
+                discard(path)?;
+            }
+            self.index.forget_files(slice)?;
         }
         for path in self.aliases().dangling() {
             discard(&path)?;
@@ -117,7 +125,7 @@ impl Cache {
         for trajectory in &collection.trajectories {
             freed += self.remove_trajectory(trajectory)?;
         }
-        self.remove_leftovers()?;
+        self.remove_leftovers();
         Ok(freed)
     }
 

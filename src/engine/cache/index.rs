@@ -113,21 +113,24 @@ impl Index {
         let path = root.join(FILE);
         refuse_special(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let connection = Connection::open_with_flags(&path, flags)?;
-        connection.busy_timeout(LONGEST_WAIT)?;
         let answers = |connection: &Connection| {
-            connection.query_row("SELECT count(*) FROM outline", [], |row| row.get::<_, u64>(0))
+            let count = "SELECT count(*) FROM outline";
+            connection.query_row(count, [], |row| row.get::<_, u64>(0)).is_ok()
         };
-        if answers(&connection).is_ok() {
-            return Self::set_up(connection, is_network(root));
+        if let Ok(connection) = Connection::open_with_flags(&path, flags) {
+            connection.busy_timeout(LONGEST_WAIT)?;
+            if answers(&connection) {
+                return Self::set_up(connection, is_network(root));
+            }
         }
         // Without a log that others still write, the file alone is the index. With one that can't be
         // read, or with no index at all, manifests tell everything.
         let log = root.join(format!("{FILE}-wal"));
         if fs::metadata(&log).map_or(0, |about| about.len()) == 0 {
             let uri = format!("file:{}?immutable=1", percent_encoded(&path));
-            let connection = Connection::open_with_flags(uri, flags)?;
-            if answers(&connection).is_ok() {
+            if let Ok(connection) = Connection::open_with_flags(uri, flags)
+                && answers(&connection)
+            {
                 return Self::set_up(connection, true);
             }
         }
@@ -166,7 +169,9 @@ impl Index {
     pub(super) fn delete(root: &Path) -> Result<(), CacheError> {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let path = root.join(format!("{FILE}{suffix}"));
-            if path.exists() {
+            if path.is_dir() {
+                fs::remove_dir_all(&path).map_err(CacheError::at(&path))?;
+            } else if path.exists() {
                 fs::remove_file(&path).map_err(CacheError::at(&path))?;
             }
         }
@@ -482,6 +487,16 @@ impl Index {
         }))
     }
 
+    /// Forgets digests of files that are gone.
+    pub(super) fn forget_files(&self, paths: &[PathBuf]) -> rusqlite::Result<()> {
+        let transaction = self.writing()?;
+        for path in paths {
+            let mut statement = transaction.prepare_cached("DELETE FROM file WHERE path = ?1")?;
+            statement.execute([path.to_string_lossy()])?;
+        }
+        transaction.commit()
+    }
+
     pub(super) fn remember_file(
         &self,
         path: &Path,
@@ -505,7 +520,9 @@ fn refuse_special(path: &Path) -> Result<(), CacheError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() => {
             let kind = file_type::name(about.file_type());
-            Err(CacheError::at(path)(io::Error::other(format!("this is {kind}, not a file"))))
+            let message = format!("this is {kind}, not a file");
+            let cause = io::Error::new(io::ErrorKind::InvalidInput, message);
+            Err(CacheError::File { path: path.to_owned(), cause })
         }
         _ => Ok(()),
     }

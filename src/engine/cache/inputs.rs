@@ -4,15 +4,14 @@
 //! long as the file system shows it unchanged. What the file system does not show, such as a bit that
 //! the disk itself has lost, is found by `--verify` alone.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
-use super::objects;
+use super::objects::{self, Fault};
 use super::stat::FileStamp;
 use super::{Cache, CacheError};
-use crate::engine::digest::{ContentDigest, StageKey};
+use crate::engine::digest::ContentDigest;
 use crate::engine::key::InputRecord;
 use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
 use crate::engine::system::clock;
@@ -24,13 +23,31 @@ pub struct CheckedFile {
     stamp: FileStamp,
 }
 
+/// The stages that read each artifact, with the time at which they ended.
+pub(super) struct Readers(BTreeMap<ContentDigest, Vec<(u64, String)>>);
+
+impl Readers {
+    /// Adds to what is wrong with an artifact which results may have been computed from it as it is:
+    /// those that ended after the file got its present bytes.
+    pub(super) fn name(&self, artifact: &StoredArtifact, fault: &Fault) -> String {
+        let changed = fs::metadata(&fault.path).ok().filter(|_| fault.is_wrong);
+        let readers = changed.map(|about| {
+            let all = self.0.get(&artifact.digest).into_iter().flatten();
+            all.filter(move |(end, _)| i64::try_from(*end).is_ok_and(|end| end >= about.mtime()))
+        });
+        let names: Vec<_> =
+            readers.into_iter().flatten().map(|(_, stage)| stage.as_str()).collect();
+        format!("{}{}", fault.message, suspected(&names))
+    }
+}
+
 impl Cache {
     /// Checks the digest of every file of an input. A damaged file is removed, so that the next run
     /// computes it again.
     pub fn check_input(&self, artifact: &StoredArtifact) -> Result<Vec<CheckedFile>, CacheError> {
         let check = |file: &StoredFile| match self.check_file(file) {
             Ok(stamp) => Ok(CheckedFile { file: file.clone(), stamp }),
-            Err(damage) => Err(self.discard_damaged(artifact, file, &damage)),
+            Err(fault) => Err(CacheError::DamagedInput(self.discard(artifact, file, &fault)?)),
         };
         artifact.files.iter().map(check).collect()
     }
@@ -39,16 +56,17 @@ impl Cache {
     pub fn check_again(&self, checked: &[CheckedFile]) -> Result<(), CacheError> {
         for CheckedFile { file, stamp } in checked {
             let is_same = self.objects.stamp(file).is_ok_and(|now| now == *stamp);
-            if !is_same && let Err(damage) = self.objects.check_digest(file) {
+            if !is_same && let Err(fault) = self.objects.check_digest(file) {
                 return Err(CacheError::DamagedInput(format!(
-                    "an input changed in the cache while the stage read it: {damage}; run again"
+                    "an input changed in the cache while the stage read it: {}; run again",
+                    fault.message
                 )));
             }
         }
         Ok(())
     }
 
-    fn check_file(&self, file: &StoredFile) -> Result<FileStamp, String> {
+    fn check_file(&self, file: &StoredFile) -> Result<FileStamp, Fault> {
         let stamp = self.objects.stamp(file)?;
         if objects::is_small(file) {
             return self.objects.check_digest(file).map(|()| stamp);
@@ -66,77 +84,68 @@ impl Cache {
         Ok(stamp)
     }
 
-    fn discard_damaged(
+    /// Removes a file with wrong bytes; returns what to tell the user.
+    fn discard(
         &self,
         artifact: &StoredArtifact,
         file: &StoredFile,
-        damage: &str,
-    ) -> CacheError {
-        let path = self.objects.path(&file.digest);
-        let suspects = self.suspects(&artifact.digest, &path).unwrap_or_default();
-        let removed =
-            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        let _ = self.index.forget_sound();
-        let advice = match removed {
-            Ok(()) => "it was removed: run again to recompute it".to_owned(),
-            Err(cause) if path.exists() => format!("it can't be removed: {cause}"),
-            Err(_) => "run again to recompute it".to_owned(),
-        };
-        CacheError::DamagedInput(format!("{damage}; {advice}{}", suspected(&suspects)))
+        fault: &Fault,
+    ) -> Result<String, CacheError> {
+        let told = self.readers()?.name(artifact, fault);
+        if !fault.is_wrong {
+            return Ok(format!("{told}; run again"));
+        }
+        let aside = self.root.join("work").join(format!("{}.{}", file.digest, std::process::id()));
+        fs::rename(&fault.path, &aside).map_err(CacheError::at(&fault.path))?;
+        // Another process may have put the right bytes there meanwhile.
+        if ContentDigest::of_file(&aside).is_ok_and(|digest| digest == file.digest) {
+            fs::rename(&aside, &fault.path).map_err(CacheError::at(&fault.path))?;
+        } else if aside.is_dir() {
+            fs::remove_dir_all(&aside).map_err(CacheError::at(&aside))?;
+        } else {
+            fs::remove_file(&aside).map_err(CacheError::at(&aside))?;
+        }
+        self.index.forget_sound()?;
+        Ok(format!("{told}; it was removed: run again to recompute it"))
     }
 
-    /// Adds to what is wrong with an artifact which results may have been computed from it as it is.
-    pub(super) fn with_suspects(&self, artifact: &StoredArtifact, damage: &str) -> String {
-        let damaged = artifact.files.iter().filter(|file| self.objects.check_digest(file).is_err());
-        let suspects = damaged.flat_map(|file| {
-            let path = self.objects.path(&file.digest);
-            self.suspects(&artifact.digest, &path).unwrap_or_default()
-        });
-        let suspects: BTreeSet<_> = suspects.collect();
-        format!("{damage}{}", suspected(&suspects.into_iter().collect::<Vec<_>>()))
-    }
-
-    /// Returns the results that were computed from an artifact since one of its files was last
-    /// written: what is wrong with the file now may have been wrong then.
-    fn suspects(
-        &self,
-        content: &ContentDigest,
-        path: &Path,
-    ) -> Result<Vec<(StageKey, String)>, CacheError> {
-        // The time at which the file got its present bytes; without a file nothing wrong was read.
-        let Ok(about) = fs::metadata(path) else {
-            return Ok(Vec::new());
-        };
-        let reads = |input: &InputRecord| match input {
-            InputRecord::One(digest) => digest == content,
-            InputRecord::Each(members) => members.iter().any(|(_, digest)| digest == content),
-        };
-        let entries = self.index.all()?.into_iter().filter(|entry| {
-            i64::try_from(entry.run.finished).is_ok_and(|end| end >= about.mtime())
-                && entry.record.inputs.values().any(reads)
-        });
-        Ok(entries.map(|entry| (entry.key, entry.run.stage)).collect())
+    /// Finds out which stages read which artifacts.
+    pub(super) fn readers(&self) -> Result<Readers, CacheError> {
+        let mut found = BTreeMap::<_, Vec<_>>::new();
+        for entry in self.index.all()? {
+            let mut add = |digest: &ContentDigest| {
+                let reader = (entry.run.finished, entry.run.stage.clone());
+                found.entry(*digest).or_default().push(reader);
+            };
+            for input in entry.record.inputs.values() {
+                match input {
+                    InputRecord::One(digest) => add(digest),
+                    InputRecord::Each(members) => {
+                        for (_, digest) in members {
+                            add(digest);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Readers(found))
     }
 }
 
 /// Returns a clause that names results which may be wrong.
-fn suspected(suspects: &[(StageKey, String)]) -> String {
+fn suspected(stages: &[&str]) -> String {
     const NAMED: usize = 5;
-    let names: Vec<_> = suspects.iter().take(NAMED).map(|(_, stage)| stage.as_str()).collect();
-    match suspects.len() {
+    let names = stages[..stages.len().min(NAMED)].join(", ");
+    let (verb, what) = match stages.len() {
+        0 => return String::new(),
+        1 => ("was", "it"),
+        _ => ("were", "them"),
+    };
+    let more = match stages.len().saturating_sub(NAMED) {
         0 => String::new(),
-        count if count > NAMED => format!(
-            "; {} and {} more were computed from it and may be wrong: recompute them with `--force`",
-            names.join(", "),
-            count - NAMED
-        ),
-        1 => format!(
-            "; {} was computed from it and may be wrong: recompute it with `--force`",
-            names.join(", ")
-        ),
-        _ => format!(
-            "; {} were computed from it and may be wrong: recompute them with `--force`",
-            names.join(", ")
-        ),
-    }
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "; {names}{more} {verb} computed from it and may be wrong: recompute {what} with `--force`"
+    )
 }

@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::lock::Lock;
 use super::trajectory::remove;
@@ -18,6 +20,7 @@ const LOCK: &str = "lock";
 /// A run that lives; as long as it does, its jobs are its own.
 #[derive(Debug)]
 pub struct RunningRun {
+    /// Gone once it has been given back.
     lock: Option<Lock>,
 }
 
@@ -32,7 +35,14 @@ impl Drop for RunningRun {
 impl Cache {
     /// Tells other processes that a run lives, until the result is dropped.
     pub fn begin_run(&self, run: &str) -> Result<RunningRun, CacheError> {
-        Ok(RunningRun { lock: Lock::try_acquire(&self.run_lock(run))? })
+        const PAUSE: Duration = Duration::from_millis(1);
+        // The name is this run's own: another process holds it only while it looks for leftovers.
+        loop {
+            if let Some(lock) = Lock::try_acquire(&self.run_lock(run))? {
+                return Ok(RunningRun { lock: Some(lock) });
+            }
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Returns where one run keeps the job for a stage's process.
@@ -49,17 +59,18 @@ impl Cache {
         jobs.map(|(key, _)| key).collect()
     }
 
-    /// Removes what killed processes have left, whether a pipeline reaches it or not.
-    pub fn remove_leftovers(&self) -> Result<(), CacheError> {
+    /// Removes what killed processes have left, whether a pipeline reaches it or not. What can't be
+    /// removed stays: nothing depends on it.
+    pub fn remove_leftovers(&self) {
         if !self.is_writable() {
-            return Ok(());
+            return;
         }
         let mut living = LivingRuns::default();
         for name in files_of(&self.jobs()) {
             let path = self.jobs().join(&name);
             let run = name.strip_suffix(LOCK).and_then(|name| name.strip_suffix('.'));
             if let Some(run) = run {
-                release_if_free(&self.run_lock(run))?;
+                release_if_free(&self.run_lock(run));
             } else if parse(&name).is_none_or(|(_, run)| !living.contains(self, run)) {
                 let _ = fs::remove_file(path);
             }
@@ -67,10 +78,9 @@ impl Cache {
         for name in files_of(&self.root.join("work")) {
             let folder = self.root.join("work").join(&name);
             let lock = self.root.join("claims").join(format!("{name}.{LOCK}"));
-            if let Some(lock) = Lock::try_acquire(&lock)? {
-                let cleared = self.clear_work(&folder, name.parse().ok());
+            if let Ok(Some(lock)) = Lock::try_acquire(&lock) {
+                let _ = self.clear_work(&folder, name.parse().ok());
                 lock.release();
-                cleared?;
             }
         }
         for name in files_of(&self.root.join("claims")) {
@@ -78,10 +88,9 @@ impl Cache {
             let is_of_key =
                 name.split('.').next().is_some_and(|key| key.parse::<StageKey>().is_ok());
             if is_of_key {
-                release_if_free(&self.root.join("claims").join(&name))?;
+                release_if_free(&self.root.join("claims").join(&name));
             }
         }
-        Ok(())
     }
 
     /// Removes a working folder; the state of a key that has no result stays.
@@ -140,11 +149,10 @@ fn has_state(folder: &Path) -> bool {
     fs::read_dir(folder.join("state")).is_ok_and(|mut items| items.next().is_some())
 }
 
-fn release_if_free(path: &Path) -> Result<(), CacheError> {
-    if let Some(lock) = Lock::try_acquire(path)? {
+fn release_if_free(path: &Path) {
+    if let Ok(Some(lock)) = Lock::try_acquire(path) {
         lock.release();
     }
-    Ok(())
 }
 
 /// Returns the names of what is in a folder, as far as they are text.

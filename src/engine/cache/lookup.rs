@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::entry::{Entry, ResultSummary, StoredResult};
 use super::index::ReadTransaction;
-use super::objects::{Check, Objects};
+use super::objects::{Check, Fault, Objects};
 use super::stat::FileStamp;
 use super::{Cache, CacheError};
 use crate::engine::digest::{ContentDigest, StageKey};
@@ -47,7 +47,7 @@ impl FileLocator {
             let known = self.known.get(&file.digest).filter(|stamp| stamp.is_of(file.bytes));
             let stamp = match known {
                 Some(stamp) => *stamp,
-                None => self.objects.stamp(file)?,
+                None => self.objects.stamp(file).map_err(|fault| fault.message)?,
             };
             self.known.insert(file.digest, stamp);
             stamps.push(stamp);
@@ -64,7 +64,7 @@ impl Cache {
         };
         Ok(match self.objects.check(&result.artifact, self.check) {
             Ok(()) => Lookup::Hit(result),
-            Err(damage) => Lookup::Damaged(self.with_suspects(&result.artifact, &damage)),
+            Err(fault) => Lookup::Damaged(self.readers()?.name(&result.artifact, &fault)),
         })
     }
 
@@ -124,13 +124,17 @@ impl Cache {
         let now = clock::now();
         let (objects, check) = (&self.objects, self.check);
         let check = |located: &&LocatedResult| objects.check(&located.result.artifact, check).err();
-        let damaged = located.iter().zip(parallel::map(located, check));
-        let damaged: Vec<_> = damaged
-            .filter_map(|(located, damage)| {
-                let StoredResult { key, artifact } = &located.result;
-                Some((*key, self.with_suspects(artifact, &damage?)))
-            })
-            .collect();
+        let faults = located.iter().zip(parallel::map(located, check));
+        let faults: Vec<_> =
+            faults.filter_map(|(located, fault)| Some((located, fault?))).collect();
+        let mut damaged = Vec::new();
+        if !faults.is_empty() {
+            let readers = self.readers()?;
+            let told = |(located, fault): (&&LocatedResult, Fault)| {
+                (located.result.key, readers.name(&located.result.artifact, &fault))
+            };
+            damaged.extend(faults.into_iter().map(told));
+        }
         let mut stamps = located.iter().flat_map(|located| &located.stamps);
         if damaged.is_empty() && stamps.all(|stamp| stamp.at_rest(now)) {
             // Without it the next run takes longer, no more.

@@ -8,6 +8,7 @@
 //!   claims/  work/  jobs/  logs/   locks, running stages, their jobs, what they printed
 //!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
+//!   unusable/           manifests that `cache rebuild` could not use
 //!   rates.json          how fast devices were measured to be, for predictions
 //! ```
 //!
@@ -270,6 +271,7 @@ impl Cache {
         match file.try_lock_shared() {
             Ok(()) => return Ok(Some(file)),
             Err(TryLockError::WouldBlock) => on_wait(),
+            Err(TryLockError::Error(_)) if !self.is_writable() => return Ok(None),
             Err(TryLockError::Error(cause)) => return Err(CacheError::File { path, cause }),
         }
         file.lock_shared().map_err(CacheError::at(&path))?;
@@ -302,22 +304,32 @@ fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {
     let folder = root.join("claims");
     let _ = fs::create_dir_all(&folder);
     let path = folder.join("in-use.lock");
-    let file = File::options().create(true).append(true).open(&path);
+    // For reading, too: some network file systems want that for a shared lock.
+    let file = File::options().create(true).read(true).append(true).open(&path);
     // Who may only read can lock, too.
     let file = file.or_else(|cause| File::open(&path).map_err(|_| cause));
     Ok((file.map_err(CacheError::at(&path))?, path))
 }
 
-/// Puts manifests into an index that lacks them.
-fn adopt_all(root: &Path, index: &Index) -> Result<(), CacheError> {
+/// Puts manifests into an index that lacks them, or has something else in their place that can't be
+/// used; returns how many can't be used themselves.
+fn adopt_all(root: &Path, index: &Index) -> Result<usize, CacheError> {
+    let mut unusable = 0;
     for path in files_below(&root.join("entries"))? {
-        if let Some(entry) = Entry::read(&path)
-            && index.manifest(&entry.key)?.is_none()
-        {
-            index.adopt(&entry)?;
+        let Some(entry) = Entry::read(&path) else {
+            unusable += 1;
+            continue;
+        };
+        match index.manifest(&entry.key)? {
+            Some(text) if Entry::parse(text.as_bytes()).is_ok() => {}
+            Some(_) => {
+                index.remove(&[entry.key])?;
+                index.adopt(&entry)?;
+            }
+            None => index.adopt(&entry)?,
         }
     }
-    Ok(())
+    Ok(unusable)
 }
 
 /// Returns the other result whose record differs least; among equals one of a stage of this name.

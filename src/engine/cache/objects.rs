@@ -21,6 +21,32 @@ pub enum Check {
     Everything,
 }
 
+/// What is wrong with a file.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// Where the file is.
+    pub(super) path: PathBuf,
+    /// In words, with its name.
+    pub(super) message: String,
+    /// Whether other bytes lie there than were stored; else it is absent or can't be read.
+    pub(super) is_wrong: bool,
+}
+
+impl Fault {
+    fn wrong(file: &StoredFile, path: PathBuf, what: &str) -> Self {
+        let message = format!("{} {what} ({})", file.name, path.display());
+        Self { path, message, is_wrong: true }
+    }
+
+    fn unreadable(file: &StoredFile, path: PathBuf, cause: &io::Error) -> Self {
+        let what = match cause.kind() {
+            io::ErrorKind::NotFound => "is missing".to_owned(),
+            _ => format!("can't be read: {cause}"),
+        };
+        Self { is_wrong: false, ..Self::wrong(file, path, &what) }
+    }
+}
+
 /// The folder of files by digest.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
@@ -38,39 +64,43 @@ impl Objects {
         self.root.join(&name[..2]).join(&name[2..])
     }
 
-    /// Asks about a file without reading it; the error says what is wrong.
-    pub(super) fn stamp(&self, file: &StoredFile) -> Result<FileStamp, String> {
+    /// Asks about a file without reading it.
+    pub(super) fn stamp(&self, file: &StoredFile) -> Result<FileStamp, Fault> {
         let path = self.path(&file.digest);
-        let about = fs::metadata(&path).map_err(|cause| damage(file, &path, &absence(&cause)))?;
+        let about = match fs::metadata(&path) {
+            Ok(about) => about,
+            Err(cause) => return Err(Fault::unreadable(file, path, &cause)),
+        };
         if !about.is_file() {
-            Err(damage(file, &path, &format!("is {}", file_type::name(about.file_type()))))
+            let what = format!("is {}", file_type::name(about.file_type()));
+            Err(Fault::wrong(file, path, &what))
         } else if about.len() != file.bytes {
-            Err(damage(file, &path, "has the wrong size"))
+            Err(Fault::wrong(file, path, "has the wrong size"))
         } else {
             Ok(FileStamp::of_file(&about))
         }
     }
 
-    /// Returns whether a file has the digest that it is stored under; the error says what is wrong.
-    pub(super) fn check_digest(&self, file: &StoredFile) -> Result<(), String> {
+    /// Makes sure that a file has the digest that it is stored under.
+    pub(super) fn check_digest(&self, file: &StoredFile) -> Result<(), Fault> {
         self.stamp(file)?;
         let path = self.path(&file.digest);
-        let found = if file.bytes <= SMALL {
+        let found = if is_small(file) {
             read_expected(&path, file.bytes).map(|content| ContentDigest::of_bytes(&content))
         } else {
             ContentDigest::of_file(&path)
         };
         match found {
             Ok(digest) if digest == file.digest => Ok(()),
-            Ok(_) => Err(damage(file, &path, "has changed since it was stored")),
-            Err(cause) => Err(damage(file, &path, &absence(&cause))),
+            Ok(_) => Err(Fault::wrong(file, path, "has changed since it was stored")),
+            Err(cause) => Err(Fault::unreadable(file, path, &cause)),
         }
     }
 
-    /// Checks an artifact's files; the error says what is wrong with which.
-    pub(super) fn check(&self, artifact: &StoredArtifact, check: Check) -> Result<(), String> {
+    /// Checks an artifact's files.
+    pub(super) fn check(&self, artifact: &StoredArtifact, check: Check) -> Result<(), Fault> {
         for file in &artifact.files {
-            if file.bytes <= SMALL || check == Check::Everything {
+            if is_small(file) || check == Check::Everything {
                 self.check_digest(file)?;
             } else {
                 self.stamp(file)?;
@@ -83,18 +113,6 @@ impl Objects {
 /// Returns whether a file is so small that it is hashed whenever it is used.
 pub(super) fn is_small(file: &StoredFile) -> bool {
     file.bytes <= SMALL
-}
-
-/// Says why a file can't be read.
-fn absence(cause: &io::Error) -> String {
-    match cause.kind() {
-        io::ErrorKind::NotFound => "is missing".to_owned(),
-        _ => format!("can't be read: {cause}"),
-    }
-}
-
-fn damage(file: &StoredFile, path: &Path, what: &str) -> String {
-    format!("{} {what} ({})", file.name, path.display())
 }
 
 /// Reads a file that should have so many bytes; of a longer one, one byte more.

@@ -51,7 +51,8 @@ impl Claim<'_> {
         let entry = Entry { key: self.key, record, trajectory, artifact, run };
         self.write_manifest(&entry)?;
         self.cache.index.insert(&entry)?;
-        self.clear()?;
+        // The result is there for everyone: what can't be removed now is a leftover.
+        let _ = self.clear();
         self.release()?;
         Ok(entry.into())
     }

@@ -8,8 +8,9 @@
 //! latter; so whoever is waited for either works or waits for one that works.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::lock::{Lock, Wait};
@@ -130,9 +131,24 @@ impl Cache {
 
 /// Removes a folder that may be gone already.
 pub(super) fn remove(folder: &Path) -> Result<(), CacheError> {
-    match fs::remove_dir_all(folder) {
+    let mut removed = fs::remove_dir_all(folder);
+    if removed.as_ref().is_err_and(|cause| cause.kind() == ErrorKind::PermissionDenied) {
+        make_writable(folder);
+        removed = fs::remove_dir_all(folder);
+    }
+    match removed {
         Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(folder)(cause)),
         _ => Ok(()),
+    }
+}
+
+/// Gives the right to remove what is in folders that a program has protected.
+fn make_writable(folder: &Path) {
+    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
+    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if item.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&item.path());
+        }
     }
 }
 

@@ -5,12 +5,12 @@
 //! and its files were made up together: a stranger's cache is to be trusted like a stranger's program.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use super::index::Index;
 use super::objects::Check;
 use super::{Cache, CacheError, Entry, adopt_all, files_below, hold_alone};
-use crate::engine::digest::StageKey;
 use crate::engine::system::parallel;
 
 /// What a check of the whole cache found.
@@ -55,9 +55,16 @@ impl Cache {
                 }
             }
         }
+        let unusable = found.damaged.len();
         for key in self.index.deviating(&manifests)?.into_iter().filter(|key| rows.contains(key)) {
-            let has_manifest = key.parse().is_ok_and(|key: StageKey| manifests.contains_key(&key));
-            let what = if has_manifest { "differs from its manifest" } else { "has no manifest" };
+            // Perhaps published anew since its manifest was read.
+            let again = key.parse().ok().and_then(|key| Entry::read(&self.entry_path(&key)));
+            let again: BTreeMap<_, _> = again.into_iter().map(|entry| (entry.key, entry)).collect();
+            if !self.index.deviating(&again)?.contains(&key) {
+                continue;
+            }
+            let what =
+                if again.is_empty() { "has no manifest" } else { "differs from its manifest" };
             found.deviating.insert(key, format!("its row in the index {what}"));
         }
         if self.is_writable() {
@@ -66,27 +73,34 @@ impl Cache {
         let entries: Vec<_> = manifests.values().collect();
         let objects = &self.objects;
         let check = |entry: &&Entry| objects.check(&entry.artifact, Check::Everything).err();
-        for (entry, damage) in entries.iter().zip(parallel::map(&entries, check)) {
-            if let Some(damage) = damage {
-                let damage = self.with_suspects(&entry.artifact, &damage);
+        let faults = entries.iter().zip(parallel::map(&entries, check));
+        let faults: Vec<_> = faults.filter_map(|(entry, fault)| Some((entry, fault?))).collect();
+        if !faults.is_empty() {
+            let readers = self.readers()?;
+            for (entry, fault) in faults {
+                let damage = readers.name(&entry.artifact, &fault);
                 found.damaged.insert(entry.key.to_string(), damage);
             }
         }
         if !found.damaged.is_empty() && self.is_writable() {
             self.index.forget_sound()?;
         }
-        found.results = manifests.len();
+        found.results = manifests.len() + unusable;
         Ok(found)
     }
 
     /// Makes the index anew from the manifests; returns how many there are. The history of runs
     /// stays, unless the index can't be read at all. A result whose manifest is lost, but not its
-    /// row, gets it back.
+    /// row, gets it back; manifests that can't be used go to `unusable/`.
     pub fn rebuild(root: &Path) -> Result<usize, CacheError> {
         let _alone = hold_alone(root)?;
-        let sound = Index::open(root).is_ok_and(|index| index.damage().is_ok_and(|d| d.is_none()));
-        if !sound {
-            Index::delete(root)?;
+        let damage = Index::open(root).and_then(|index| Ok(index.damage()?));
+        match damage {
+            // A newer one is set aside when the cache is opened.
+            Ok(None) | Err(CacheError::NewerIndex(_)) => {}
+            Ok(Some(_)) => Index::delete(root)?,
+            Err(error) if error.is_damage() => Index::delete(root)?,
+            Err(error) => return Err(error),
         }
         let cache = Self::open(root, Check::Small)?;
         cache.restore_manifests()?;
@@ -95,6 +109,7 @@ impl Cache {
         Ok(cache.size()?.0)
     }
 
+    /// Writes manifests that only the index has, and moves those out of the way that can't be used.
     fn restore_manifests(&self) -> Result<(), CacheError> {
         let temporary = self.root.join("work").join("manifest.json");
         for entry in self.index.intact()? {
@@ -103,11 +118,19 @@ impl Cache {
                 self.write_manifest(&entry, &temporary)?;
             }
         }
+        let aside = self.root.join("unusable");
+        for path in files_below(&self.root.join("entries"))? {
+            if Entry::read(&path).is_none() {
+                fs::create_dir_all(&aside).map_err(CacheError::at(&aside))?;
+                let to = path.file_name().map_or_else(|| aside.clone(), |name| aside.join(name));
+                fs::rename(&path, to).map_err(CacheError::at(&path))?;
+            }
+        }
         Ok(())
     }
 
-    /// Puts manifests into the index that it lacks.
-    pub(super) fn adopt(&self) -> Result<(), CacheError> {
+    /// Puts manifests into the index that it lacks; returns how many can't be used.
+    pub(super) fn adopt(&self) -> Result<usize, CacheError> {
         adopt_all(&self.root, &self.index)
     }
 }

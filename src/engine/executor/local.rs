@@ -90,14 +90,19 @@ pub struct Local {
     lines: Receiver<Line>,
     sender: Sender<Line>,
     watched: Instant,
+    /// Children of this process that are no jobs.
+    others: BTreeSet<u32>,
+    has_started: bool,
 }
 
 impl Local {
-    /// Runs `program` with `arguments` before those of each job.
-    pub fn new(program: PathBuf, arguments: Vec<String>) -> Self {
+    /// Runs `program` with `arguments` before those of each job. What stages leave running when they
+    /// are killed becomes this process's own, and is killed; `others` of its children are left alone.
+    pub fn new(program: PathBuf, arguments: Vec<String>, others: BTreeSet<u32>) -> Self {
         let (sender, lines) = channel();
         let (running, finished, watched) = (BTreeMap::new(), VecDeque::new(), Instant::now());
-        Self { program, arguments, running, finished, lines, sender, watched }
+        let has_started = false;
+        Self { program, arguments, running, finished, lines, sender, watched, others, has_started }
     }
 
     fn start(&mut self, submission: &Submission) -> io::Result<Running> {
@@ -141,9 +146,8 @@ impl Local {
 
     /// Ends what stages that died left running.
     fn kill_orphans(&self) {
-        let known: BTreeSet<u32> =
-            self.running.values().map(|running| running.child.id()).collect();
-        kill_orphans(&known);
+        let jobs = self.running.values().map(|running| running.child.id());
+        kill_orphans(&jobs.chain(self.others.iter().copied()).collect());
     }
 
     /// Looks after clocks and memory, and notices children that are gone.
@@ -211,6 +215,7 @@ impl Executor for Local {
     fn submit(&mut self, submission: Submission) {
         match self.start(&submission) {
             Ok(running) => {
+                self.has_started = true;
                 self.running.insert(submission.stage, running);
             }
             Err(cause) => {
@@ -260,7 +265,9 @@ impl Drop for Local {
             let _ = running.child.wait();
         }
         self.running.clear();
-        self.kill_orphans();
+        if self.has_started {
+            self.kill_orphans();
+        }
     }
 }
 

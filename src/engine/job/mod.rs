@@ -158,7 +158,6 @@ impl Job {
                 if let Some((so_far, name)) = &conditions.log {
                     let _ = fs::rename(so_far, name);
                 }
-                (conditions.emit)(JobEvent::Started);
                 self.compute(&stage, cache, claim, conditions)
             }
             Err(CacheError::Stopped) => JobOutcome::Stopped,
@@ -187,12 +186,14 @@ impl Job {
         stage: &S,
         cache: &Cache,
         claim: Claim<'_>,
-        conditions: Conditions,
+        mut conditions: Conditions,
     ) -> JobOutcome {
         let guard = match self.guard(cache) {
             Ok(guard) => guard,
-            Err(error) => return JobOutcome::failed(error),
+            // Nothing that a second try would mend: another stage has to run first.
+            Err(message) => return JobOutcome::Failed { message, permanent: true },
         };
+        (conditions.emit)(JobEvent::Started);
         let threads = conditions.threads;
         let mut context = self.context(cache, &claim, conditions);
         let began = Instant::now();
@@ -200,11 +201,11 @@ impl Job {
         let result = point("stage.run.before")
             .and_then(|()| stage.as_stage().run(&mut context))
             .and_then(|()| point("stage.run.after"));
-        let matters = result.is_ok() || claim.shares_state();
+        let matters = result.is_ok() || claim.has_state();
         let changed = if matters { self.changed(cache, &guard, &context).err() } else { None };
         // State that came from other bytes than the key says is none to go on from.
         if changed.is_some()
-            && let Err(error) = claim.clear_trajectory()
+            && let Err(error) = claim.clear_state()
         {
             return JobOutcome::failed(error);
         }

@@ -13,7 +13,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, kill_process_group, waitpid,
@@ -46,7 +46,7 @@ pub fn this_program() -> io::Result<PathBuf> {
 
 /// Makes sure that this process ends when its parent does, however that happens.
 pub fn die_with(parent: u32) -> io::Result<()> {
-    on_death_of_parent(Signal::KILL)?;
+    on_death_of_parent(Some(Signal::KILL))?;
     #[cfg(not(target_os = "linux"))]
     thread::spawn(move || {
         while parent_is(parent) {
@@ -58,11 +58,13 @@ pub fn die_with(parent: u32) -> io::Result<()> {
     if parent_is(parent) { Ok(()) } else { Err(io::Error::other("the parent process is gone")) }
 }
 
-/// Makes this process the parent of everything below it that loses its own.
-pub fn adopt_orphans() {
+/// Makes this process the parent of everything below it that loses its own; returns the children
+/// that it has already, which may have been started by a program that became this one.
+pub fn adopt_orphans() -> BTreeSet<u32> {
     // Where the system can't, the members of process groups are killed all the same.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    children().into_iter().collect()
 }
 
 /// Kills what processes that are gone have left to this one; `known` are its own children.
@@ -100,8 +102,12 @@ pub fn run_program(
         return Ok(ProgramEnd::NotStarted("no program".to_owned()));
     };
     let runner = getppid();
-    // Time to kill the program's group before this process ends.
-    on_death_of_parent(Signal::TERM)?;
+    let known: BTreeSet<u32> = children().into_iter().collect();
+    let signal = death_signal();
+    if signal.is_some() {
+        // Time to kill the program's group before this process ends.
+        on_death_of_parent(Some(Signal::TERM))?;
+    }
     let mut command = Command::new(program);
     let log = io::stderr().as_fd().try_clone_to_owned()?;
     command.args(rest).stdin(Stdio::null()).stdout(log).process_group(0);
@@ -116,8 +122,8 @@ pub fn run_program(
     let end = wait(&mut child, || getppid() != runner, should_stop);
     signal_group(&child, Signal::KILL);
     let _ = child.wait();
-    kill_orphans(&BTreeSet::new());
-    on_death_of_parent(Signal::KILL)?;
+    kill_orphans(&known);
+    on_death_of_parent(signal)?;
     end
 }
 
@@ -127,6 +133,8 @@ fn wait(
     should_stop: impl Fn() -> bool,
 ) -> io::Result<ProgramEnd> {
     const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+    const REAPING: Duration = Duration::from_secs(1);
+    let mut reaped = Instant::now();
     let mut pause = Duration::from_millis(1);
     let mut peak = None;
     let mut asked = false;
@@ -143,9 +151,22 @@ fn wait(
                 signal_group(child, Signal::TERM);
             }
         }
+        if reaped.elapsed() >= REAPING {
+            reaped = Instant::now();
+            reap_orphans(child.id());
+        }
         peak = peak_memory(&child.id().to_string()).max(peak);
         thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Takes note of orphans that have ended, so that they do not pile up while a long program runs.
+fn reap_orphans(own: u32) {
+    if adopts_orphans() {
+        for orphan in children().into_iter().filter(|id| *id != own).filter_map(pid) {
+            let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
+        }
     }
 }
 
@@ -170,18 +191,27 @@ fn die_with_this_process(command: &mut Command) {
     // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || {
-            on_death_of_parent(Signal::KILL)?;
+            on_death_of_parent(Some(Signal::KILL))?;
             if parent_is(parent) { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
         });
     }
 }
 
 /// Has the system send this process a signal when its parent dies, where it can.
-fn on_death_of_parent(signal: Signal) -> io::Result<()> {
-    if cfg!(target_os = "linux") {
-        rustix::process::set_parent_process_death_signal(Some(signal))?;
-    }
+fn on_death_of_parent(signal: Option<Signal>) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(signal)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = signal;
     Ok(())
+}
+
+/// Returns the signal that this process gets when its parent dies.
+fn death_signal() -> Option<Signal> {
+    #[cfg(target_os = "linux")]
+    return rustix::process::parent_process_death_signal().ok().flatten();
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 fn adopts_orphans() -> bool {
@@ -193,11 +223,24 @@ fn adopts_orphans() -> bool {
 
 /// Returns the processes whose parent is this one.
 fn children() -> Vec<u32> {
+    if let Some(listed) = listed_children() {
+        return listed;
+    }
     let own = getpid().as_raw_pid();
     let is_own = |process: &u32| parent_of(*process) == Some(own);
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter_map(|item| item.file_name().to_str()?.parse().ok());
     processes.filter(is_own).collect()
+}
+
+/// Returns the children that the system lists for each thread, if it does.
+fn listed_children() -> Option<Vec<u32>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
+        let text = fs::read_to_string(thread.path().join("children")).ok()?;
+        found.extend(text.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+    }
+    Some(found)
 }
 
 fn parent_of(process: u32) -> Option<i32> {
