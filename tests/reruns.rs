@@ -337,3 +337,56 @@ fn distances_of_other_images_are_refused() {
     let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
     assert!(failed.stderr.contains("were not computed from `data`"), "{}", failed.stderr);
 }
+
+const SCALES: &str = r#"Pipeline(
+    name: "p",
+    scales: {
+        "small": (words: ["a"], text: "few", extra: Absent),
+        "large": (words: ["a", "b"], text: "many", extra: Command(args: ["sh", "-c", "echo > out"], outputs: ["out"])),
+    },
+    scale: "small",
+    axes: {"word": Scale(words)},
+    stages: {
+        "same-{word}": Command(args: ["sh", "-c", "echo $0 > out", Axis(word)], outputs: ["out"]),
+        "own-{word}": Command(args: ["sh", "-c", "echo $0 $1 > out", Axis(word), Scale(text)], outputs: ["out"]),
+        "extra": Scale(extra),
+        "all": Command(args: ["sh", "-c", "cat inputs/*/*/out > out"], families: {"own": Each("own-{word}"), "extra": Each("extra")}, outputs: ["out"]),
+    },
+)"#;
+
+#[test]
+fn scales_of_one_file_share_what_they_have_in_common() {
+    let sandbox = Sandbox::new(&SCALES.replace(r#", "extra": Each("extra")"#, ""));
+    let small = sandbox.call(&["pipeline.ron"]).ok();
+    assert!(small.stderr.contains("scale: small (choose another with `--scale`: large)"));
+    assert!(sandbox.path().join("reports/p-small/index.html").exists());
+    let mut large = sandbox.run_with(&["--scale", "large"]).ok().executed();
+    large.sort();
+    assert_eq!(large, ["all", "extra", "own-a", "own-b", "same-b"]);
+    assert!(sandbox.path().join("reports/p-large/index.html").exists());
+    // Collected at one scale, the results of the other stay.
+    sandbox.call(&["gc", "pipeline.ron", "--delete"]).ok();
+    assert_eq!(sandbox.run_with(&["--scale", "large"]).ok().summary()["executed"], 0);
+    let against = sandbox.call(&["plan", "pipeline.ron", "--against", "large"]).ok();
+    assert_eq!(
+        against.stdout,
+        "only at large: extra (1)\nonly at large: own-{word} (1)\nonly at large: same-{word} (1)\n\
+         own-{word}\n  args[4]: \"few\" at small, \"many\" at large\n"
+    );
+    let unknown = sandbox.call(&["pipeline.ron", "--scale", "largest"]).fails_with(2);
+    assert!(unknown.stderr.contains("no scale is named `largest`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("`large`"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_stage_that_a_scale_lacks_is_left_out_of_families_and_missed_elsewhere() {
+    let sandbox = Sandbox::new(SCALES);
+    sandbox.run().ok();
+    sandbox.edit(
+        r#"families: {"own": Each("own-{word}"), "extra": Each("extra")}"#,
+        r#"inputs: {"x": "extra"}"#,
+    );
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
+    let message = "`extra` does not exist at the scale `small`";
+    assert!(refused.stderr.contains(message), "{}", refused.stderr);
+}

@@ -41,6 +41,9 @@ pub(crate) struct Common {
     /// Run models on this device (see `pcae-run doctor`)
     #[arg(long, global = true, value_name = "NAME", default_value = "flex")]
     pub device: DeviceName,
+    /// Choose a scale of the pipeline, if it has several
+    #[arg(long, global = true, value_name = "NAME")]
+    pub scale: Option<String>,
     /// Run up to this many stages in parallel [default: number of processor cores]
     #[arg(short, long, global = true, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<usize>,
@@ -136,6 +139,17 @@ pub(crate) struct File {
     pub file: Option<PathBuf>,
 }
 
+/// What to plan
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The pipeline
+    #[command(flatten)]
+    pub file: File,
+    /// Show what this scale has otherwise than the chosen one, and nothing else
+    #[arg(long, value_name = "SCALE")]
+    pub against: Option<String>,
+}
+
 /// A command
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -150,7 +164,7 @@ pub(crate) enum Command {
         out: Option<PathBuf>,
     },
     /// Show what would run, why, and how long it may take
-    Plan(File),
+    Plan(PlanArgs),
     /// Show how a stage's key differs from the most similar other key in the cache
     Why {
         /// The stage

@@ -11,6 +11,7 @@ use crate::device::{self, DeviceName};
 use crate::engine::cache::{Cache, Check, ReachedBy, StoredResult};
 use crate::engine::digest::ContentDigest;
 use crate::engine::pipeline::extend::Extendable;
+use crate::engine::pipeline::scale::ScaleChoice;
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
 use crate::engine::plan::select;
@@ -45,8 +46,13 @@ impl Workspace {
             terminal::note(&format!("pipeline: {}", path.display()));
             path
         };
-        let source = Source::read(&path)?;
+        let source = Source::read(&path)?.at_scale(scale_choice(common));
         let plan = load_plan(&source, common)?;
+        if let Some(scale) = plan.scale().filter(|_| common.scale.is_none()) {
+            let others: Vec<_> = plan.scales().iter().filter(|name| *name != scale).collect();
+            let others = others.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+            terminal::note(&format!("scale: {scale} (choose another with `--scale`: {others})"));
+        }
         let cache = match cache {
             Some(cache) => cache,
             None => open_cache(common)?,
@@ -100,6 +106,11 @@ impl Workspace {
     }
 }
 
+/// Returns which scale of a pipeline the command line asks for.
+pub(crate) fn scale_choice(common: &Common) -> ScaleChoice {
+    ScaleChoice { name: common.scale.clone(), on_gpu: !common.device.is_processor() }
+}
+
 /// Parses a pipeline file.
 pub(crate) fn load_plan(source: &Source, common: &Common) -> Result<Plan<AnyStage>, CommandError> {
     if let Some(folder) = common.data.as_deref().filter(|folder| !folder.is_dir()) {
@@ -149,7 +160,7 @@ pub(crate) fn reached_by(common: &Common, workspace: &Workspace) -> ReachedBy {
     let data = common.data.as_deref().map(path).unwrap_or_default();
     ReachedBy {
         pipeline: path(workspace.source.path()),
-        context: format!("{} {data}", workspace.backend),
+        context: format!("{} {} {data}", workspace.backend, workspace.plan.scale().unwrap_or("-")),
         text: ContentDigest::of_bytes(workspace.source.text().as_bytes()).to_string(),
     }
 }

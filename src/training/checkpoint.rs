@@ -311,7 +311,7 @@ mod tests {
     fn a_checkpoint_of_another_training_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         save(folder.path(), OWNER, &state(10), Retention::Rolling).unwrap();
-        save(folder.path(), "another training", &state(20), Retention::Permanent).unwrap();
+        save(folder.path(), "another training", &state(20), Retention::Rolling).unwrap();
         assert_eq!(load(folder.path(), OWNER, 20), Some(state(10)));
         assert_eq!(load(folder.path(), "a third one", 20), None);
     }

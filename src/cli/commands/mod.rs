@@ -15,6 +15,7 @@ mod manual;
 mod plan;
 mod report;
 mod run;
+mod scale_difference;
 mod stage;
 mod status;
 mod trace;
@@ -22,7 +23,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use super::args::{CacheCommand, Cli, Command, File};
+use super::args::{CacheCommand, Cli, Command, File, PlanArgs};
 use super::error::CommandError;
 use crate::engine::plan::select::Choice;
 use crate::statistics::spent_alpha;
@@ -33,7 +34,7 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
     let done = |()| ExitCode::SUCCESS;
     let Some(command) = cli.command else {
         return if cli.run.dry_run {
-            plan::plan(common, cli.run.file.as_deref(), &cli.run.choice()).map(done)
+            plan::plan(common, cli.run.file.as_deref(), &cli.run.choice(), None).map(done)
         } else {
             run::run(common, &cli.run)
         };
@@ -41,8 +42,9 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
     // `pcae-run FILE plan` means the same as `pcae-run plan FILE`.
     let given = |file: File| file.file.or_else(|| cli.run.file.clone());
     match command {
-        Command::Plan(file) => {
-            plan::plan(common, given(file).as_deref(), &Choice::default()).map(done)
+        Command::Plan(PlanArgs { file, against }) => {
+            let (file, choice) = (given(file), Choice::default());
+            plan::plan(common, file.as_deref(), &choice, against.as_deref()).map(done)
         }
         Command::Why { stage, file } => why::why(common, &stage, given(file).as_deref()).map(done),
         Command::Status { check, file } => status::status(common, check, given(file).as_deref()),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::scale_difference;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal::{self, Tone, paint};
@@ -22,8 +23,12 @@ pub(super) fn plan(
     common: &Common,
     file: Option<&Path>,
     choice: &Choice,
+    against: Option<&str>,
 ) -> Result<(), CommandError> {
     let workspace = Workspace::open(common, file)?;
+    if let Some(scale) = against {
+        return scale_difference::print(common, &workspace, scale);
+    }
     let selection = choice.select(&workspace.plan)?;
     let mut statuses = workspace.statuses()?;
     for &stage in &selection.forced {

@@ -45,6 +45,9 @@ pub(crate) fn retry_command(common: &Common, file: &Path, stage: &str) -> String
     if let Some(data) = &common.data {
         command = format!("{command} --data {}", path(data));
     }
+    if let Some(scale) = &common.scale {
+        command = format!("{command} --scale {}", quoted(scale));
+    }
     if common.offline {
         command = format!("{command} --offline");
     }

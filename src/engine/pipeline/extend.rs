@@ -51,7 +51,7 @@ impl<'a> Extendable<'a> {
                 text.insert_str(last.end, &further.concat());
             }
         }
-        Source::new(self.source.path(), text)
+        Source::new(self.source.path(), text).at_scale(self.source.scale().clone())
     }
 }
 

@@ -78,7 +78,10 @@ impl<'t, 'a> Extents<'t, 'a> {
                 let field = field.map(|field| self.templates.source.slice(field));
                 Some((Part::Value(axis, field), at))
             }
-            Piece::Copy(_) | Piece::Label { .. } | Piece::OpenLabel { .. } => None,
+            Piece::Copy(_)
+            | Piece::Label { .. }
+            | Piece::FieldLabel { .. }
+            | Piece::OpenLabel { .. } => None,
         }
     }
 
@@ -89,6 +92,11 @@ impl<'t, 'a> Extents<'t, 'a> {
             let own = match piece {
                 Piece::Copy(span) => span.end - span.start,
                 Piece::Label { axis, .. } => self.longest_labels[*axis],
+                // A plain value: no longer than all values together.
+                Piece::FieldLabel { axis, .. } => {
+                    let values = self.templates.spec.axes[*axis].values.iter();
+                    values.map(|(_, value)| value.end - value.start).max().unwrap_or_default()
+                }
                 Piece::OpenLabel { axis, at } => self.longest_labels[*axis].max(at.end - at.start),
                 Piece::Value { .. } | Piece::Shared { .. } => 0,
             };

@@ -13,6 +13,7 @@ pub mod lexer;
 pub(crate) mod location;
 pub mod parse_error;
 mod placeholders;
+pub mod scale;
 pub mod search_paths;
 pub mod source;
 pub mod spec;

@@ -1,12 +1,13 @@
-//! The places in a text where something is put in: `Axis(x)`, `Axis(x, y)`, `Shared(x)`, `{x}`.
+//! The places in a text where something is put in: `Axis(x)`, `Axis(x, y)`, `Shared(x)`, `Scale(x)`,
+//! `{x}`, `{x.y}`.
 
 use super::lexer::{self, Token, TokenKind};
 use super::source::{Source, Span};
 use super::spec::Spec;
 
-/// `Axis(name)`, `Axis(name, field)` or `Shared(name)`.
+/// `Axis(name)`, `Axis(name, field)`, `Shared(name)` or `Scale(name)`.
 pub(super) struct Call<'t> {
-    /// `Axis` or `Shared`.
+    /// `Axis`, `Shared` or `Scale`.
     pub(super) word: &'t str,
     pub(super) name: Token,
     pub(super) field: Option<Token>,
@@ -21,7 +22,7 @@ impl<'t> Call<'t> {
             return None;
         };
         let word = word.text(text);
-        let opens = (word == "Axis" || word == "Shared") && open.is(b'(');
+        let opens = ["Axis", "Shared", "Scale"].contains(&word) && open.is(b'(');
         if !opens || name.kind != TokenKind::Word {
             return None;
         }
@@ -42,16 +43,33 @@ impl<'t> Call<'t> {
     }
 }
 
-/// Returns the `{axis}` placeholders inside a string literal; other braces are the user's own.
-pub(super) fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<(usize, Span)> {
+/// `{axis}` or `{axis.field}` in a string.
+pub(super) struct Label {
+    pub(super) axis: usize,
+    /// Where the field stands.
+    pub(super) field: Option<Span>,
+    /// With its braces.
+    pub(super) at: Span,
+}
+
+/// Returns the placeholders inside a string literal; other braces are the user's own.
+pub(super) fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<Label> {
     let mut found = Vec::new();
     let mut from = literal.start;
     // From the closing brace back: of `{{{x}` only the innermost can be one.
     while let Some(close) = text[from..literal.end].find('}').map(|n| from + n) {
-        if let Some(open) = text[from..close].rfind('{').map(|n| from + n)
-            && let Some(axis) = spec.axes.iter().position(|axis| axis.name == text[open + 1..close])
-        {
-            found.push((axis, Span::new(open, close + 1)));
+        if let Some(open) = text[from..close].rfind('{').map(|n| from + n) {
+            let inside = &text[open + 1..close];
+            let is = |name: &str| spec.axes.iter().position(|axis| axis.name == name);
+            let at = Span::new(open, close + 1);
+            if let Some(axis) = is(inside) {
+                found.push(Label { axis, field: None, at });
+            } else if let Some((name, field)) = inside.rsplit_once('.')
+                && let Some(axis) = is(name)
+            {
+                let field = Some(Span::new(close - field.len(), close));
+                found.push(Label { axis, field, at });
+            }
         }
         from = close + 1;
     }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::bounds::LARGEST_FILE;
+use super::scale::ScaleChoice;
 use crate::engine::system::regular_file;
 
 /// A stretch of the pipeline file.
@@ -58,6 +59,7 @@ pub struct Source {
     path: PathBuf,
     text: String,
     line_ends: Vec<usize>,
+    scale: ScaleChoice,
 }
 
 impl Source {
@@ -83,7 +85,18 @@ impl Source {
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         let text = text.into();
         let line_ends = text.match_indices('\n').map(|(at, _)| at).collect();
-        Self { path: path.into(), text, line_ends }
+        Self { path: path.into(), text, line_ends, scale: ScaleChoice::default() }
+    }
+
+    /// Asks for a scale of the pipeline.
+    #[must_use]
+    pub fn at_scale(self, scale: ScaleChoice) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// Returns which scale is asked for.
+    pub fn scale(&self) -> &ScaleChoice {
+        &self.scale
     }
 
     /// Returns the path as the user wrote it.

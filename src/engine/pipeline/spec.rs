@@ -16,6 +16,7 @@ use super::diagnostic::Diagnostic;
 use super::if_present::choose;
 use super::lexer::{self, Token};
 use super::parse_error;
+use super::scale::{self, Scale};
 use super::search_paths::{FileProbe, SearchPaths};
 use super::source::{Source, Span};
 use super::values::{Named, dialect, place};
@@ -30,6 +31,15 @@ pub struct Axis {
     pub values: Vec<(String, Span)>,
     /// Whether it is written as a list, each value its own label.
     pub is_list: bool,
+}
+
+/// Some values of another axis.
+#[derive(Deserialize)]
+enum Subset {
+    /// Those with these labels, in this order.
+    Of(String, Vec<String>),
+    /// So many of them.
+    First(String, usize),
 }
 
 /// Bounds on how a stage runs; never part of a key.
@@ -51,6 +61,10 @@ pub struct Spec {
     pub axes: Vec<Axis>,
     /// Values written once and used by many stages.
     pub shared: Vec<Named>,
+    /// The scale that was chosen, if the file has any.
+    pub scale: Option<Scale>,
+    /// Stage templates that do not exist at that scale.
+    pub absent: Vec<Named>,
     /// Limits by stage name or glob, first match wins, with their place.
     pub limits: Vec<(NamePattern, Limits, Span)>,
     /// Where outside files are looked for.
@@ -68,6 +82,10 @@ pub struct Spec {
 struct Outline<'a> {
     #[serde(borrow)]
     name: &'a RawValue,
+    #[serde(borrow, default)]
+    scales: Entries<'a>,
+    #[serde(borrow, default)]
+    scale: Option<&'a RawValue>,
     #[serde(borrow, default)]
     axes: Entries<'a>,
     #[serde(borrow, default)]
@@ -127,6 +145,11 @@ impl Spec {
             vec![parse_error::explain(source.text(), &error, "pipeline", |span| span)]
         })?;
         Reader { source, mistakes: Vec::new() }.read(&outline, probe)
+    }
+
+    /// Returns the fields of the chosen scale.
+    pub fn scale_fields(&self) -> impl Iterator<Item = &Named> {
+        self.scale.iter().flat_map(|scale| &scale.fields)
     }
 
     /// Returns the limits of a stage.
@@ -192,21 +215,36 @@ impl Reader<'_> {
             );
         }
         let before = self.mistakes.len();
+        let scales = self.named(&outline.scales, "scale");
+        self.check_scale_names(&scales);
+        let default = outline.scale.map(|raw| place(self.source, raw));
+        let scale = scale::choose(self.source, &scales, default, &mut self.mistakes);
+        if self.mistakes.len() > before {
+            return Err(self.mistakes);
+        }
+        let name = match &scale {
+            Some(scale) => format!("{name}-{}", scale.name),
+            None => name,
+        };
         let axes = self.named(&outline.axes, "axis");
         self.check_axis_names(&axes);
-        let axes = axes.into_iter().map(|axis| self.axis(axis)).collect();
+        let axes = self.axes(axes, scale.as_ref());
         let axes_are_sound = self.mistakes.len() == before;
         let data = outline.data.and_then(|raw| self.typed::<String>(raw));
         let search_paths = SearchPaths::new(self.source.folder(), data.as_deref(), probe);
         let mut choices = BTreeMap::new();
         let shared = self.named(&outline.shared, "shared value").into_iter();
         let shared = shared.map(|value| {
+            let value = scale::put_in(self.source, value, scale.as_ref());
             choose(self.source, value, &search_paths, &mut choices, &mut self.mistakes)
         });
         let shared = shared.collect();
         let limits = self.limits(&outline.limits);
         let notes = self.notes(&outline.notes);
-        let stages = self.named(&outline.stages, "stage");
+        let stages = self.named(&outline.stages, "stage").into_iter();
+        let stages = stages.map(|stage| scale::put_in(self.source, stage, scale.as_ref()));
+        let (absent, stages): (Vec<_>, Vec<_>) =
+            stages.partition(|stage| scale::is_absent(self.source, stage));
         if stages.is_empty() && self.mistakes.is_empty() {
             let at = Span::new(0, self.source.text().len().min(1));
             self.mistakes.push(
@@ -217,7 +255,18 @@ impl Reader<'_> {
         if !axes_are_sound {
             return Err(self.mistakes);
         }
-        let spec = Spec { name, axes, shared, limits, search_paths, choices, notes, stages };
+        let spec = Spec {
+            name,
+            axes,
+            shared,
+            scale,
+            absent,
+            limits,
+            search_paths,
+            choices,
+            notes,
+            stages,
+        };
         Ok((spec, self.mistakes))
     }
 
@@ -306,6 +355,84 @@ impl Reader<'_> {
                     .help("use a word such as `seed`"),
             );
         }
+    }
+
+    fn check_scale_names(&mut self, scales: &[Named]) {
+        for scale in scales.iter().filter(|scale| !is_folder_name(&scale.name)) {
+            self.mistakes.push(
+                Diagnostic::new(scale.at, format!("`{}` can't be the name of a scale", scale.name))
+                    .help("use letters, digits, `-`, `_` and `.`: reports are named by it"),
+            );
+        }
+    }
+
+    /// Reads all axes; one may be a part of an axis before it.
+    fn axes(&mut self, named: Vec<Named>, scale: Option<&Scale>) -> Vec<Axis> {
+        let mut axes: Vec<Axis> = Vec::with_capacity(named.len());
+        for axis in named {
+            let axis = scale::put_in(self.source, axis, scale);
+            let text = self.source.slice(axis.value);
+            let first = lexer::tokens(text).first().map(|token| token.text(text));
+            let axis = if first.is_some_and(|word| word == "Of" || word == "First") {
+                self.subset(axis, &axes)
+            } else {
+                self.axis(axis)
+            };
+            axes.push(axis);
+        }
+        axes
+    }
+
+    /// Reads an axis that has some of the values of another.
+    fn subset(&mut self, axis: Named, axes: &[Axis]) -> Axis {
+        let mut part = Axis { name: axis.name, values: Vec::new(), is_list: false };
+        let text = self.source.slice(axis.value);
+        let subset = match dialect().from_str::<Subset>(text) {
+            Ok(subset) => subset,
+            Err(error) => {
+                let base = axis.value.start;
+                let shift = |span: Span| Span::new(base + span.start, base + span.end);
+                self.mistakes.push(parse_error::explain(text, &error, "part of an axis", shift));
+                return part;
+            }
+        };
+        let (Subset::Of(whole, _) | Subset::First(whole, _)) = &subset;
+        let Some(of) = axes.iter().find(|axis| axis.name == *whole) else {
+            let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+            let message = format!("no axis before this one is named `{whole}`");
+            self.mistakes.push(Diagnostic::new(axis.value, message).suggest(whole, &names));
+            return part;
+        };
+        match &subset {
+            Subset::First(_, count) => {
+                part.values = of.values.iter().take(*count).cloned().collect();
+                if *count == 0 || *count > of.values.len() {
+                    let message = format!("the axis `{whole}` has {} labels", of.values.len());
+                    let help = "take at least one, and no more than there are";
+                    self.mistakes.push(Diagnostic::new(axis.value, message).help(help));
+                }
+            }
+            Subset::Of(_, labels) => {
+                let known: Vec<&str> = of.values.iter().map(|(label, _)| label.as_str()).collect();
+                for (at, label) in labels.iter().enumerate() {
+                    let mistake =
+                        Diagnostic::new(axis.value, format!("`{label}` is no label of `{whole}`"));
+                    match of.values.iter().find(|(name, _)| name == label) {
+                        Some(_) if labels[..at].contains(label) => self.mistakes.push(Diagnostic {
+                            message: format!("`{label}` is written twice"),
+                            ..mistake
+                        }),
+                        Some(value) => part.values.push(value.clone()),
+                        None => self.mistakes.push(mistake.suggest(label, &known)),
+                    }
+                }
+                if labels.is_empty() {
+                    let message = format!("the axis `{}` has no values", part.name);
+                    self.mistakes.push(Diagnostic::new(axis.value, message));
+                }
+            }
+        }
+        part
     }
 
     /// Reads the values of an axis: `{ "label": value }`, or `[1, 2, 3]` where the text of each
@@ -481,6 +608,40 @@ mod tests {
         assert_eq!(mistakes(&text)[0].1, "\"a1000\"");
         let text = "Pipeline(name: \"p\", axes: {\"a}{b\": [0]}, stages: {\"a\": X()})";
         assert_eq!(mistakes(text)[0].0, "`a}{b` can't be the name of an axis");
+    }
+
+    #[test]
+    fn an_axis_can_be_a_part_of_another() {
+        let text = r#"Pipeline(name: "p", axes: {
+            "set": {"a": 1, "b": 2, "c": 3}, "seed": [4, 5, 6],
+            "known": Of("set", ["c", "a"]), "few": First("seed", 2),
+        }, stages: {"x-{known}-{few}": X()})"#;
+        let source = Source::new("p.ron", text);
+        let (spec, mistakes) = Spec::parse(&source, &FileProbe::Search).unwrap();
+        assert!(mistakes.is_empty(), "{mistakes:?}");
+        let labels = |axis: usize| {
+            let values = spec.axes[axis].values.iter();
+            values.map(|(label, at)| (label.as_str(), source.slice(*at))).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(2), [("c", "3"), ("a", "1")]);
+        assert_eq!(labels(3), [("4", "4"), ("5", "5")]);
+    }
+
+    #[test]
+    fn a_part_of_an_axis_has_labels_of_that_axis() {
+        for (part, message) in [
+            (r#"Of("set", ["d"])"#, "`d` is no label of `set`"),
+            (r#"Of("set", ["a", "a"])"#, "`a` is written twice"),
+            (r#"Of("set", [])"#, "the axis `part` has no values"),
+            (r#"Of("sets", ["a"])"#, "no axis before this one is named `sets`"),
+            (r#"First("set", 3)"#, "the axis `set` has 2 labels"),
+            (r#"First("set", 0)"#, "the axis `set` has 2 labels"),
+        ] {
+            let text = format!(
+                r#"Pipeline(name: "p", axes: {{"set": ["a", "b"], "part": {part}}}, stages: {{"x-{{part}}": X()}})"#
+            );
+            assert_eq!(mistakes(&text), [(message.to_owned(), part.to_owned())]);
+        }
     }
 
     #[test]

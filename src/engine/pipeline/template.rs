@@ -1,8 +1,8 @@
 //! Puts axis values, axis labels and shared values into a stage's text.
 //!
 //! `Axis(x)` stands for the value of axis `x`, `Axis(x, y)` for the field `y` of such a value,
-//! `Shared(x)` for a value written once, `{x}` inside a string for the axis label. Replacement happens
-//! on the text, before the typed parse; every byte put out remembers where in the file it came from,
+//! `Shared(x)` for a value written once, `Scale(x)` for a field of the chosen scale, `{x}` inside a
+//! string for the axis label, `{x.y}` for a plain field of its value. Replacement happens on the text, before the typed parse; every byte put out remembers where in the file it came from,
 //! so that errors point at what the user wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bounds::{DEEPEST_VALUES, MOST_MISTAKES};
 use super::diagnostic::Diagnostic;
 use super::lexer::{self, TokenKind};
-use super::placeholders::{Call, fields, labels};
+use super::placeholders::{Call, Label, fields, labels};
 use super::source::{Source, Span};
 use super::spec::Spec;
 
@@ -24,10 +24,12 @@ pub(super) enum Piece {
     Copy(Span),
     /// `Axis(x)`, or `Axis(x, y)` with the place of `y`.
     Value { axis: usize, field: Option<Span>, at: Span },
-    /// `Shared(x)`.
+    /// `Shared(x)`, or `Scale(x)`, whose fields follow the shared values.
     Shared { index: usize, at: Span },
     /// `{x}` in a string.
     Label { axis: usize, at: Span },
+    /// `{x.y}` in a string, with the place of `y`.
+    FieldLabel { axis: usize, field: Span, at: Span },
     /// `{x}` in the string of an `Each`: kept where the stage doesn't bind the axis.
     OpenLabel { axis: usize, at: Span },
 }
@@ -71,6 +73,8 @@ struct Compiler<'a> {
     spec: &'a Spec,
     /// Shared values by name.
     shared: BTreeMap<&'a str, usize>,
+    /// Fields of the scale by name; they come after the shared values.
+    scale: BTreeMap<&'a str, usize>,
     /// The fields of every value of every axis.
     fields: Vec<Vec<BTreeMap<&'a str, Span>>>,
     /// The fields that all values of an axis have.
@@ -129,7 +133,7 @@ impl<'a> Templates<'a> {
             }
             axes.push(values);
         }
-        let shared = spec.shared.iter();
+        let shared = spec.shared.iter().chain(spec.scale_fields());
         let shared = shared.map(|value| compiler.compile(value.value, mistakes)).collect();
         Self { source, spec, axes, shared, compiler }
     }
@@ -177,6 +181,14 @@ impl<'a> Templates<'a> {
                 Piece::Shared { index, .. } => {
                     self.fill_into(&self.shared[index], bindings, depth + 1, out)?;
                 }
+                Piece::FieldLabel { axis, field, at } => {
+                    out.origins.push(Origin { start, from: at, linear: false });
+                    let value = bound(axis).and_then(|label| {
+                        self.compiler.fields[axis][label].get(self.source.slice(field))
+                    });
+                    let plain = value.map(|value| self.source.slice(*value).trim_matches('"'));
+                    out.text.push_str(plain.unwrap_or_default());
+                }
                 Piece::Label { axis, at } | Piece::OpenLabel { axis, at } => {
                     out.origins.push(Origin { start, from: at, linear: false });
                     match bound(axis) {
@@ -194,6 +206,9 @@ impl<'a> Compiler<'a> {
     fn new(source: &'a Source, spec: &'a Spec) -> Self {
         let shared = spec.shared.iter().enumerate();
         let shared = shared.map(|(index, value)| (value.name.as_str(), index)).collect();
+        let scale = spec.scale_fields().enumerate();
+        let scale =
+            scale.map(|(at, value)| (value.name.as_str(), spec.shared.len() + at)).collect();
         let fields_of = |span: Span| {
             let mut found = BTreeMap::new();
             for field in fields(source, span) {
@@ -213,7 +228,7 @@ impl<'a> Compiler<'a> {
             common
         });
         let common = common.collect();
-        Self { source, spec, shared, fields, common }
+        Self { source, spec, shared, scale, fields, common }
     }
 
     fn compile(&self, span: Span, mistakes: &mut Vec<Diagnostic>) -> Template {
@@ -251,11 +266,20 @@ impl<'a> Compiler<'a> {
             if token.kind == TokenKind::Text {
                 let open =
                     at >= 2 && tokens[at - 1].is(b'(') && tokens[at - 2].text(text) == "Each";
-                for (axis, inner) in labels(self.spec, text, token.span) {
+                for Label { axis, field, at: inner } in labels(self.spec, text, token.span) {
                     template.copy(span.start, copied, inner.start);
                     copied = inner.end;
                     let at = absolute(inner);
-                    if open {
+                    if let Some(field) = field.map(absolute) {
+                        match self.check_plain_field(axis, field, at) {
+                            Ok(()) => template.pieces.push(Piece::FieldLabel { axis, field, at }),
+                            Err(mistake) if mistakes.len() < MOST_MISTAKES => {
+                                mistakes.push(mistake);
+                            }
+                            Err(_) => {}
+                        }
+                        template.uses.push((axis, at));
+                    } else if open {
                         template.pieces.push(Piece::OpenLabel { axis, at });
                     } else {
                         template.pieces.push(Piece::Label { axis, at });
@@ -285,12 +309,40 @@ impl<'a> Compiler<'a> {
             }
             return Ok(Piece::Value { axis, field, at });
         }
+        if word == "Scale" {
+            if let Some(&index) = self.scale.get(name) {
+                return Ok(Piece::Shared { index, at });
+            }
+            let valid: Vec<_> = self.scale.keys().copied().collect();
+            let mistake = Diagnostic::new(at, format!("no field of the scales is named `{name}`"));
+            return Err(if valid.is_empty() {
+                mistake.help("declare it: `scales: { .. }` comes before `stages`")
+            } else {
+                mistake.suggest(name, &valid)
+            });
+        }
         if let Some(&index) = self.shared.get(name) {
             return Ok(Piece::Shared { index, at });
         }
         let valid: Vec<_> = self.spec.shared.iter().map(|value| value.name.as_str()).collect();
         let message = format!("no shared value is named `{name}`");
         Err(Diagnostic::new(at, message).suggest(name, &valid))
+    }
+
+    /// Makes sure that every value of an axis has a field that is a plain word, number or text.
+    fn check_plain_field(&self, axis: usize, field: Span, at: Span) -> Result<(), Diagnostic> {
+        self.check_field(axis, field, at)?;
+        let wanted = self.source.slice(field);
+        for value in self.fields[axis].iter().filter_map(|value| value.get(wanted)) {
+            let text = self.source.slice(*value);
+            let is_plain = lexer::tokens(text).len() == 1 && !text.contains(['{', '\\']);
+            if !is_plain {
+                return Err(Diagnostic::new(at, format!("`{wanted}` can't be put into a text"))
+                    .context(*value, "this is not a plain value")
+                    .help("use a word, a number or a text without placeholders"));
+            }
+        }
+        Ok(())
     }
 
     /// Makes sure that every value of an axis has a field.

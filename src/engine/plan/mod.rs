@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use self::resolve::Resolver;
 use crate::engine::pipeline::diagnostic::{Diagnostic, Mistakes};
 use crate::engine::pipeline::expand;
+use crate::engine::pipeline::scale::Scale;
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
 use crate::engine::pipeline::spec::{Limits, Spec};
@@ -73,6 +74,7 @@ pub struct Plan<S> {
     data: Option<PathBuf>,
     choices: BTreeMap<String, bool>,
     notes: Vec<(String, Vec<String>)>,
+    scale: Option<Scale>,
     stages: Vec<PlannedStage<S>>,
 }
 
@@ -105,8 +107,19 @@ impl<S> Plan<S> {
             data: spec.search_paths.data().map(Path::to_owned),
             choices: spec.choices.clone(),
             notes: spec.notes.clone(),
+            scale: spec.scale.clone(),
             stages,
         }
+    }
+
+    /// Returns the scale that was chosen, if the pipeline has any.
+    pub fn scale(&self) -> Option<&str> {
+        self.scale.as_ref().map(|scale| scale.name.as_str())
+    }
+
+    /// Returns the names of all scales.
+    pub fn scales(&self) -> &[String] {
+        self.scale.as_ref().map_or(&[], |scale| &scale.all)
     }
 
     /// Returns the pipeline's name.

@@ -67,6 +67,23 @@ impl<'a> Declared<'a> {
     }
 }
 
+/// Returns the names that a pattern such as `estimate-{seed}` stands for.
+fn family_names(spec: &Spec, pattern: &str) -> Vec<String> {
+    let mut names = vec![pattern.to_owned()];
+    for axis in &spec.axes {
+        let placeholder = format!("{{{}}}", axis.name);
+        if pattern.contains(&placeholder) {
+            names = names
+                .iter()
+                .flat_map(|name| {
+                    axis.values.iter().map(|(label, _)| name.replace(&placeholder, label))
+                })
+                .collect();
+        }
+    }
+    names
+}
+
 /// The outside files of a plan by name, each looked for once.
 type FoundFiles = BTreeMap<String, Option<PathBuf>>;
 
@@ -75,6 +92,8 @@ pub(super) struct Resolver<'a> {
     spec: &'a Spec,
     mistakes: Mistakes,
     declared: Declared<'a>,
+    /// Names of the stages that do not exist at the chosen scale.
+    absent: BTreeSet<String>,
     /// Families by their pattern, which many stages may read.
     families: BTreeMap<String, Rc<Family>>,
     /// How many references have been followed.
@@ -85,7 +104,9 @@ impl<'a> Resolver<'a> {
     /// Starts with the mistakes found so far.
     pub(super) fn new(source: &'a Source, spec: &'a Spec, mistakes: Mistakes) -> Self {
         let declared = Declared::of(spec);
-        Self { source, spec, mistakes, declared, families: BTreeMap::new(), references: 0 }
+        let absent = spec.absent.iter().flat_map(|stage| family_names(spec, &stage.name)).collect();
+        let families = BTreeMap::new();
+        Self { source, spec, mistakes, declared, absent, families, references: 0 }
     }
 
     /// Checks all stages; returns a plan or every mistake.
@@ -279,6 +300,11 @@ impl<'a> Resolver<'a> {
         {
             return unknown_axis(self.spec, axis, at);
         }
+        if let Some(scale) = self.spec.scale.as_ref().filter(|_| self.absent.contains(name)) {
+            let message = format!("`{name}` does not exist at the scale `{}`", scale.name);
+            return Diagnostic::new(at, message)
+                .help("leave this stage out as well, or let the scale decide what it reads");
+        }
         let valid: Vec<_> = names.keys().copied().collect();
         Diagnostic::new(at, format!("no stage is named `{name}`")).suggest(name, &valid)
     }
@@ -296,9 +322,10 @@ impl<'a> Resolver<'a> {
             return Rc::clone(known);
         }
         let mut family = Family { members: Vec::new(), unknown: None };
-        for name in self.family_names(pattern) {
+        for name in family_names(self.spec, pattern) {
             match names.get(name.as_str()) {
                 Some(&index) => family.members.push(index),
+                None if self.absent.contains(&name) => {}
                 // A stage that could not be parsed is not missing: its own mistake is enough.
                 None if complete || !self.declared.may_mean(&name) => {
                     family.unknown = Some(name);
@@ -310,22 +337,6 @@ impl<'a> Resolver<'a> {
         let family = Rc::new(family);
         self.families.insert(pattern.to_owned(), Rc::clone(&family));
         family
-    }
-
-    fn family_names(&self, pattern: &str) -> Vec<String> {
-        let mut names = vec![pattern.to_owned()];
-        for axis in &self.spec.axes {
-            let placeholder = format!("{{{}}}", axis.name);
-            if pattern.contains(&placeholder) {
-                names = names
-                    .iter()
-                    .flat_map(|name| {
-                        axis.values.iter().map(|(label, _)| name.replace(&placeholder, label))
-                    })
-                    .collect();
-            }
-        }
-        names
     }
 
     /// Works out what every stage makes, checks it against what its readers take, and asks each

@@ -17,7 +17,7 @@ use super::publish;
 use crate::cli::args::Common;
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal;
-use crate::cli::workspace::load_recorded_plan;
+use crate::cli::workspace::{load_recorded_plan, scale_choice};
 use crate::engine::digest::ContentDigest;
 use crate::engine::key::KeyRecord;
 use crate::engine::key::builder::{self, Contents};
@@ -33,7 +33,7 @@ use crate::stages::AnyStage;
 pub(crate) fn check(common: &Common, file: Option<&Path>) -> Result<ExitCode, CommandError> {
     let file =
         file.ok_or_else(|| CommandError::usage("pass the pipeline file to check against"))?;
-    let source = Source::read(file)?;
+    let source = Source::read(file)?.at_scale(scale_choice(common));
     // The name is the same whatever else was there.
     let named = load_recorded_plan(&source, &BTreeSet::new())?;
     let folder = common.reports.join(named.name());
