@@ -345,11 +345,11 @@ const SCALES: &str = r#"Pipeline(
         "large": (words: ["a", "b"], text: "many", extra: Command(args: ["sh", "-c", "echo > out"], outputs: ["out"])),
     },
     scale: "small",
-    axes: {"word": Scale(words)},
+    axes: {"word": AtScale(words)},
     stages: {
         "same-{word}": Command(args: ["sh", "-c", "echo $0 > out", Axis(word)], outputs: ["out"]),
-        "own-{word}": Command(args: ["sh", "-c", "echo $0 $1 > out", Axis(word), Scale(text)], outputs: ["out"]),
-        "extra": Scale(extra),
+        "own-{word}": Command(args: ["sh", "-c", "echo $0 $1 > out", Axis(word), AtScale(text)], outputs: ["out"]),
+        "extra": AtScale(extra),
         "all": Command(args: ["sh", "-c", "cat inputs/*/*/out > out"], families: {"own": Each("own-{word}"), "extra": Each("extra")}, outputs: ["out"]),
     },
 )"#;

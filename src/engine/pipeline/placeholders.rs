@@ -1,13 +1,13 @@
-//! The places in a text where something is put in: `Axis(x)`, `Axis(x, y)`, `Shared(x)`, `Scale(x)`,
+//! The places in a text where something is put in: `Axis(x)`, `Axis(x, y)`, `Shared(x)`, `AtScale(x)`,
 //! `{x}`, `{x.y}`.
 
 use super::lexer::{self, Token, TokenKind};
 use super::source::{Source, Span};
 use super::spec::Spec;
 
-/// `Axis(name)`, `Axis(name, field)`, `Shared(name)` or `Scale(name)`.
+/// `Axis(name)`, `Axis(name, field)`, `Shared(name)` or `AtScale(name)`.
 pub(super) struct Call<'t> {
-    /// `Axis`, `Shared` or `Scale`.
+    /// `Axis`, `Shared` or `AtScale`.
     pub(super) word: &'t str,
     pub(super) name: Token,
     pub(super) field: Option<Token>,
@@ -22,7 +22,7 @@ impl<'t> Call<'t> {
             return None;
         };
         let word = word.text(text);
-        let opens = ["Axis", "Shared", "Scale"].contains(&word) && open.is(b'(');
+        let opens = ["Axis", "Shared", "AtScale"].contains(&word) && open.is(b'(');
         if !opens || name.kind != TokenKind::Word {
             return None;
         }

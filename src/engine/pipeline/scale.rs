@@ -8,7 +8,7 @@
 //! scale: ByDevice(processor: "laptop", gpu: "paper"),   // without `--scale`; or just "laptop"
 //! ```
 //!
-//! One scale is chosen. Nothing is merged: all have the same fields, and `Scale(epochs)` stands for the
+//! One scale is chosen. Nothing is merged: all have the same fields, and `AtScale(epochs)` stands for the
 //! field of the chosen one. A stage whose whole value is `Absent` there does not exist at that scale.
 
 use std::collections::BTreeMap;
@@ -20,15 +20,6 @@ use super::lexer;
 use super::placeholders::{Call, fields};
 use super::source::{Source, Span};
 use super::values::{Named, dialect};
-
-/// Which scale is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ScaleChoice {
-    /// By name.
-    pub name: Option<String>,
-    /// Whether models run on something else than the processor, for files that decide by that.
-    pub on_gpu: bool,
-}
 
 /// What a pipeline does if no scale is asked for.
 #[derive(Clone, Debug, Deserialize)]
@@ -139,12 +130,12 @@ fn check_fields(source: &Source, scales: &[Named], mistakes: &mut Vec<Diagnostic
     }
 }
 
-/// Puts the field of the chosen scale in the place of a value that is `Scale(field)` and nothing else.
+/// Puts the field of the chosen scale in the place of a value that is `AtScale(field)` and nothing else.
 pub(super) fn put_in(source: &Source, value: Named, scale: Option<&Scale>) -> Named {
     let text = source.slice(value.value);
     let tokens = lexer::tokens(text);
-    let field =
-        Call::at(text, &tokens).filter(|call| call.word == "Scale" && call.tokens == tokens.len());
+    let field = Call::at(text, &tokens)
+        .filter(|call| call.word == "AtScale" && call.tokens == tokens.len());
     let field = field.and_then(|call| {
         let name = call.name.text(text);
         scale?.fields.iter().find(|field| field.name == name)
@@ -163,6 +154,7 @@ pub(super) fn is_absent(source: &Source, value: &Named) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::search_paths::FileProbe;
+    use super::super::source::ScaleChoice;
     use super::super::spec::Spec;
     use super::*;
 
@@ -170,12 +162,12 @@ mod tests {
         name: "p",
         scales: {
             "small": (seeds: [0], size: 8, extra: Absent, words: ["a"]),
-            "large": (seeds: [0, 1, 2], size: 64, extra: X(size: Scale(size)), words: ["b"]),
+            "large": (seeds: [0, 1, 2], size: 64, extra: X(size: AtScale(size)), words: ["b"]),
         },
         scale: ByDevice(processor: "small", gpu: "large"),
-        axes: {"seed": Scale(seeds)},
-        shared: {"words": Scale(words)},
-        stages: {"a-{seed}": X(size: Scale(size)), "extra": Scale(extra)},
+        axes: {"seed": AtScale(seeds)},
+        shared: {"words": AtScale(words)},
+        stages: {"a-{seed}": X(size: AtScale(size)), "extra": AtScale(extra)},
     )"#;
 
     fn spec(text: &str, name: Option<&str>, on_gpu: bool) -> (Source, Spec) {

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::bounds::LARGEST_FILE;
-use super::scale::ScaleChoice;
 use crate::engine::system::regular_file;
 
 /// A stretch of the pipeline file.
@@ -53,7 +52,16 @@ pub enum SourceError {
     },
 }
 
-/// A pipeline file in memory.
+/// Which scale is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScaleChoice {
+    /// By name.
+    pub name: Option<String>,
+    /// Whether models run on something else than the processor, for files that decide by that.
+    pub on_gpu: bool,
+}
+
+/// A pipeline file in memory, with the scale that is asked for.
 #[derive(Clone, Debug)]
 pub struct Source {
     path: PathBuf,

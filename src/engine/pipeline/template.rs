@@ -1,7 +1,7 @@
 //! Puts axis values, axis labels and shared values into a stage's text.
 //!
 //! `Axis(x)` stands for the value of axis `x`, `Axis(x, y)` for the field `y` of such a value,
-//! `Shared(x)` for a value written once, `Scale(x)` for a field of the chosen scale, `{x}` inside a
+//! `Shared(x)` for a value written once, `AtScale(x)` for a field of the chosen scale, `{x}` inside a
 //! string for the axis label, `{x.y}` for a plain field of its value. Replacement happens on the text, before the typed parse; every byte put out remembers where in the file it came from,
 //! so that errors point at what the user wrote.
 
@@ -24,7 +24,7 @@ pub(super) enum Piece {
     Copy(Span),
     /// `Axis(x)`, or `Axis(x, y)` with the place of `y`.
     Value { axis: usize, field: Option<Span>, at: Span },
-    /// `Shared(x)`, or `Scale(x)`, whose fields follow the shared values.
+    /// `Shared(x)`, or `AtScale(x)`, whose fields follow the shared values.
     Shared { index: usize, at: Span },
     /// `{x}` in a string.
     Label { axis: usize, at: Span },
@@ -309,7 +309,7 @@ impl<'a> Compiler<'a> {
             }
             return Ok(Piece::Value { axis, field, at });
         }
-        if word == "Scale" {
+        if word == "AtScale" {
             if let Some(&index) = self.scale.get(name) {
                 return Ok(Piece::Shared { index, at });
             }
