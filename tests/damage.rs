@@ -221,7 +221,7 @@ fn outputs_that_are_not_files_of_the_stage_are_refused() {
 #[test]
 fn whatever_is_changed_in_a_manifest_or_the_index_is_found() {
     type Edit = fn(&mut Value);
-    let edits: [(Edit, &str); 5] = [
+    let edits: [(Edit, &str); 6] = [
         (
             |entry| entry["artifact"]["kind"] = json!("record"),
             "its digest is not that of its files",
@@ -229,6 +229,7 @@ fn whatever_is_changed_in_a_manifest_or_the_index_is_found() {
         (|entry| entry["artifact"]["files"] = json!([]), "it has no files"),
         (|entry| entry["record"]["version"] = json!(2), "is of another key than its record"),
         (|entry| entry["run"]["finished"] = json!(u64::MAX), "has impossible times"),
+        (|entry| entry["run"]["finished"] = json!(1_u64 << 62), "has impossible times"),
         (
             |entry| entry["artifact"]["files"][0]["bytes"] = json!(1_u64 << 63),
             "the sizes of its files are impossible",

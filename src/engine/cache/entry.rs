@@ -27,6 +27,9 @@ pub struct Entry {
     pub run: RunRecord,
 }
 
+/// The last second of the year 9999.
+const END_OF_CALENDAR: u64 = 253_402_300_799;
+
 impl Entry {
     /// Reads a manifest; `None` if there is none that can be used.
     pub fn read(path: &Path) -> Option<Self> {
@@ -50,8 +53,8 @@ impl Entry {
         if entry.record.key() != entry.key {
             return Err("is of another key than its record".to_owned());
         }
-        // What SQLite can't hold would make every later use of the index fail.
-        if i64::try_from(entry.run.finished).is_err() || !entry.run.seconds.is_finite() {
+        // Neither the index nor the calendar could hold it.
+        if entry.run.finished > END_OF_CALENDAR || !entry.run.seconds.is_finite() {
             return Err("has impossible times".to_owned());
         }
         Ok(entry)
