@@ -123,7 +123,7 @@ fn a_failed_stage_says_what_happened_and_how_to_retry() {
     for line in [
         "failed: code: `sh -c echo some words; exit 7` exited with code 7",
         "    some words",
-        "  to retry only this stage: pcae-run pipeline.ron --only code",
+        "  to retry only this stage: pcae-run pipeline.ron --until code",
         "was killed by signal 11",
         "the program did not write `out`; it wrote: other",
         "can't start `no-such-program`",

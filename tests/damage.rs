@@ -76,6 +76,31 @@ fn a_flipped_bit_in_a_large_input_never_reaches_a_result() {
 }
 
 #[test]
+fn damaged_files_are_not_exported() {
+    let sandbox = Sandbox::new(LARGE);
+    sandbox.run().ok();
+    flip(&object(&sandbox, 300_000));
+    let refused = sandbox.call(&["export", "zeros", "out"]).fails_with(5);
+    assert!(refused.stderr.contains("has changed since it was stored"), "{}", refused.stderr);
+    assert!(!sandbox.path().join("out").exists());
+}
+
+#[test]
+fn pipes_in_the_cache_are_named_and_never_waited_for() {
+    for name in ["layout", "index.sqlite", "logs"] {
+        let sandbox = Sandbox::new(ONE);
+        sandbox.run().ok();
+        let path = sandbox.path().join("cache").join(name);
+        let path = if path.is_dir() { files(&path).remove(0) } else { path };
+        fs::remove_file(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let refused = sandbox.call(&["log", "line", "pipeline.ron"]);
+        assert_ne!(refused.code, 0, "{name}");
+        assert!(refused.stderr.contains("a named pipe"), "{name}: {}", refused.stderr);
+    }
+}
+
+#[test]
 fn a_folder_that_a_program_protected_keeps_no_run_from_starting() {
     let sandbox = Sandbox::new(
         r#"Pipeline(name: "p", stages: {

@@ -48,9 +48,13 @@ impl Workspace {
         let source = Source::read(&path)?.at_scale(scale_choice(common));
         let plan = load_plan(&source, common)?;
         if let Some(scale) = plan.scale().filter(|_| common.scale.is_none()) {
-            let others: Vec<_> = plan.scales().iter().filter(|name| *name != scale).collect();
-            let others = others.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-            terminal::note(&format!("scale: {scale} (choose another with `--scale`: {others})"));
+            let others = plan.scales().iter().filter(|name| *name != scale);
+            let others: Vec<&str> = others.map(String::as_str).collect();
+            let choice = match others[..] {
+                [] => String::new(),
+                _ => format!(" (choose another with `--scale`: {})", others.join(", ")),
+            };
+            terminal::note(&format!("scale: {scale}{choice}"));
         }
         let cache = match cache {
             Some(cache) => cache,

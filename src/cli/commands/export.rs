@@ -22,6 +22,7 @@ pub(super) fn export(
     let workspace = Workspace::open(common, file)?;
     let statuses = workspace.statuses()?;
     let result = workspace.result(stage, &statuses)?;
+    workspace.cache.check_input(&result.artifact)?;
     for (name, from) in workspace.cache.reader(&result.artifact).files() {
         let to = folder.join(name);
         copy_below(folder, name, from)

@@ -1,6 +1,7 @@
 //! `pcae-run log`: what a stage printed when it last ran.
 
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -10,6 +11,7 @@ use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::cli::workspace::{Workspace, open_cache};
 use crate::engine::run::status::StageStatus;
+use crate::engine::system::regular_file;
 
 /// Prints a log, by stage name or by the first digits of its key.
 pub(super) fn log(common: &Common, stage: &str, file: Option<&Path>) -> Result<(), CommandError> {
@@ -17,8 +19,14 @@ pub(super) fn log(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
         Some(path) => path,
         None => by_name(common, stage, file)?,
     };
-    let text = fs::read(&path).map_err(|_| {
-        CommandError::usage(format!("`{stage}` has no log: it has not been run with this cache"))
+    let mut text = Vec::new();
+    let read = regular_file::open(&path).and_then(|mut log| log.read_to_end(&mut text));
+    read.map_err(|cause| match cause.kind() {
+        ErrorKind::NotFound => {
+            let message = format!("`{stage}` has no log: it has not been run with this cache");
+            CommandError::usage(message)
+        }
+        _ => CommandError::failed(format!("{}: {cause}", path.display())),
     })?;
     let text = String::from_utf8_lossy(&text);
     if common.json {

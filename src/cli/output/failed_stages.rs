@@ -38,7 +38,7 @@ pub(crate) fn retry_command(common: &Common, file: &Path, stage: &str) -> String
         if text.chars().all(plain) { text.to_owned() } else { format!("'{text}'") }
     };
     let path = |path: &Path| quoted(&path.to_string_lossy());
-    let mut command = format!("pcae-run {} --only {}", path(file), quoted(stage));
+    let mut command = format!("pcae-run {} --until {}", path(file), quoted(stage));
     if common.cache != Path::new("cache") {
         command = format!("{command} --cache {}", path(&common.cache));
     }

@@ -54,7 +54,7 @@ impl Entry {
             return Err("is of another key than its record".to_owned());
         }
         // Neither the index nor the calendar could hold it.
-        if entry.run.finished > END_OF_CALENDAR || !entry.run.seconds.is_finite() {
+        if entry.run.finished > END_OF_CALENDAR || !(0.0..f64::MAX).contains(&entry.run.seconds) {
             return Err("has impossible times".to_owned());
         }
         Ok(entry)

@@ -4,7 +4,7 @@
 //! long as the file system shows it unchanged. What the file system does not show, such as a bit that
 //! the disk itself has lost, is found by `--verify` alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -35,8 +35,9 @@ impl Readers {
             let all = self.0.get(&artifact.digest).into_iter().flatten();
             all.filter(move |(end, _)| i64::try_from(*end).is_ok_and(|end| end >= about.mtime()))
         });
-        let names: Vec<_> =
+        let names: BTreeSet<_> =
             readers.into_iter().flatten().map(|(_, stage)| stage.as_str()).collect();
+        let names: Vec<_> = names.into_iter().collect();
         format!("{}{}", fault.message, suspected(&names))
     }
 }

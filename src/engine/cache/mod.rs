@@ -37,6 +37,7 @@ mod verify;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -59,6 +60,7 @@ pub use verify::Verification;
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::artifact::{ArtifactReader, StoredArtifact};
+use crate::engine::system::regular_file;
 use index::Index;
 use objects::Objects;
 
@@ -344,13 +346,17 @@ pub(super) fn closest<'e>(
 }
 
 fn check_layout(root: &Path) -> Result<(), CacheError> {
+    const LONGEST: u64 = 64;
     let path = root.join("layout");
-    match fs::read_to_string(&path) {
+    match regular_file::read_text(&path, LONGEST) {
         Ok(text) => match text.trim().parse() {
             Ok(LAYOUT) | Err(_) => Ok(()),
             Ok(found) => Err(CacheError::Newer { path: root.to_owned(), found, known: LAYOUT }),
         },
-        Err(_) => fs::write(&path, format!("{LAYOUT}\n")).map_err(CacheError::at(&path)),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {
+            fs::write(&path, format!("{LAYOUT}\n")).map_err(CacheError::at(&path))
+        }
+        Err(cause) => Err(CacheError::File { path, cause }),
     }
 }
 

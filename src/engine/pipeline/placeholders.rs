@@ -3,7 +3,6 @@
 
 use super::lexer::{self, Token, TokenKind};
 use super::source::{Source, Span};
-use super::spec::Spec;
 
 /// `Axis(name)`, `Axis(name, field)`, `Shared(name)` or `AtScale(name)`.
 pub(super) struct Call<'t> {
@@ -52,20 +51,24 @@ pub(super) struct Label {
     pub(super) at: Span,
 }
 
-/// Returns the placeholders inside a string literal; other braces are the user's own.
-pub(super) fn labels(spec: &Spec, text: &str, literal: Span) -> Vec<Label> {
+/// Returns the placeholders inside a string literal; `axis` finds an axis by its name, and other braces
+/// are the user's own.
+pub(super) fn labels(
+    axis: impl Fn(&str) -> Option<usize>,
+    text: &str,
+    literal: Span,
+) -> Vec<Label> {
     let mut found = Vec::new();
     let mut from = literal.start;
     // From the closing brace back: of `{{{x}` only the innermost can be one.
     while let Some(close) = text[from..literal.end].find('}').map(|n| from + n) {
         if let Some(open) = text[from..close].rfind('{').map(|n| from + n) {
             let inside = &text[open + 1..close];
-            let is = |name: &str| spec.axes.iter().position(|axis| axis.name == name);
             let at = Span::new(open, close + 1);
-            if let Some(axis) = is(inside) {
+            if let Some(axis) = axis(inside) {
                 found.push(Label { axis, field: None, at });
             } else if let Some((name, field)) = inside.rsplit_once('.')
-                && let Some(axis) = is(name)
+                && let Some(axis) = axis(name)
             {
                 let field = Some(Span::new(close - field.len(), close));
                 found.push(Label { axis, field, at });

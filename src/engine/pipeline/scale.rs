@@ -56,6 +56,12 @@ pub(super) fn choose(
         }
         return None;
     }
+    for scale in scales.iter().filter(|scale| !source.slice(scale.value).starts_with('(')) {
+        mistakes.push(
+            Diagnostic::new(scale.value, "a scale is made of fields")
+                .help("write `(size: 16, seeds: [0])`"),
+        );
+    }
     check_fields(source, scales, mistakes);
     let (name, at) = match (&choice.name, default) {
         (Some(name), _) => (name.clone(), scales[0].at),
@@ -227,6 +233,10 @@ mod tests {
         assert_eq!(mistakes(&text, None)[0].0, "this pipeline has several scales");
         let text = PIPELINE.replace("ByDevice(processor: \"small\", gpu: \"large\")", "3");
         assert_eq!(mistakes(&text, None)[0].0, "this does not choose a scale");
+        let text = PIPELINE.replace("AtScale(seeds)", "AtScale(seed)");
+        assert_eq!(mistakes(&text, None)[0].1, "AtScale(seed)");
+        let text = PIPELINE.replace("seeds: [0],", "seeds: AtScale(seeds),");
+        assert_eq!(mistakes(&text, None)[0].1, "AtScale(seeds)");
         let plain = r#"Pipeline(name: "p", stages: {"a": X()})"#;
         let message = "this pipeline has no scales, so not `small` either";
         assert_eq!(mistakes(plain, Some("small"))[0].0, message);

@@ -372,6 +372,15 @@ impl Reader<'_> {
         for axis in named {
             let axis = scale::put_in(self.source, axis, scale);
             let text = self.source.slice(axis.value);
+            if text.starts_with("AtScale") {
+                let names = scale.iter().flat_map(|scale| &scale.fields);
+                let names: Vec<&str> = names.map(|field| field.name.as_str()).collect();
+                let message = "this is no field of the scales with labels in it";
+                let help = format!("their fields are {}", names.join(", "));
+                self.mistakes.push(Diagnostic::new(axis.value, message).help(help));
+                axes.push(Axis { name: axis.name, values: Vec::new(), is_list: false });
+                continue;
+            }
             let first = lexer::tokens(text).first().map(|token| token.text(text));
             let axis = if first.is_some_and(|word| word == "Of" || word == "First") {
                 self.subset(axis, &axes)
@@ -407,7 +416,8 @@ impl Reader<'_> {
             Subset::First(_, count) => {
                 part.values = of.values.iter().take(*count).cloned().collect();
                 if *count == 0 || *count > of.values.len() {
-                    let message = format!("the axis `{whole}` has {} labels", of.values.len());
+                    let all = of.values.len();
+                    let message = format!("this asks for {count} of {all} labels of `{whole}`");
                     let help = "take at least one, and no more than there are";
                     self.mistakes.push(Diagnostic::new(axis.value, message).help(help));
                 }
@@ -634,8 +644,8 @@ mod tests {
             (r#"Of("set", ["a", "a"])"#, "`a` is written twice"),
             (r#"Of("set", [])"#, "the axis `part` has no values"),
             (r#"Of("sets", ["a"])"#, "no axis before this one is named `sets`"),
-            (r#"First("set", 3)"#, "the axis `set` has 2 labels"),
-            (r#"First("set", 0)"#, "the axis `set` has 2 labels"),
+            (r#"First("set", 3)"#, "this asks for 3 of 2 labels of `set`"),
+            (r#"First("set", 0)"#, "this asks for 0 of 2 labels of `set`"),
         ] {
             let text = format!(
                 r#"Pipeline(name: "p", axes: {{"set": ["a", "b"], "part": {part}}}, stages: {{"x-{{part}}": X()}})"#

@@ -235,6 +235,7 @@ impl<'a> Compiler<'a> {
         let text = self.source.slice(span);
         let tokens = lexer::tokens(text);
         let absolute = |inner: Span| Span::new(span.start + inner.start, span.start + inner.end);
+        let axis_of = |name: &str| self.spec.axes.iter().position(|axis| axis.name == name);
         let mut template = Template::default();
         let mut copied = 0;
         let mut at = 0;
@@ -266,7 +267,7 @@ impl<'a> Compiler<'a> {
             if token.kind == TokenKind::Text {
                 let open =
                     at >= 2 && tokens[at - 1].is(b'(') && tokens[at - 2].text(text) == "Each";
-                for Label { axis, field, at: inner } in labels(self.spec, text, token.span) {
+                for Label { axis, field, at: inner } in labels(axis_of, text, token.span) {
                     template.copy(span.start, copied, inner.start);
                     copied = inner.end;
                     let at = absolute(inner);
