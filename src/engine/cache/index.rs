@@ -103,6 +103,7 @@ impl Index {
         connection.busy_timeout(LONGEST_WAIT)?;
         let network = is_network(root);
         schema::ensure(&connection, root, network)?;
+        connection.busy_timeout(LONGEST_WAIT)?;
         let synchronous = if network { "FULL" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;
         Self::set_up(connection, network)

@@ -2,14 +2,18 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 
 use super::error::CacheError;
 
 /// The layout of the tables. Version 1 had the manifests among the keys, which made searching slow;
 /// version 2 had no outlines, version 3 did not tell what runs had reached.
 const VERSION: u32 = 4;
+
+/// How long the tables of a new index may take to be made.
+const CREATION: Duration = Duration::from_secs(5);
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS entry (
@@ -65,6 +69,19 @@ pub(super) fn ensure(
     let lock = lock.map_err(CacheError::at(&path))?;
     lock.lock().map_err(CacheError::at(&path))?;
     let found = version(connection)?;
+    if found == 0 {
+        connection.busy_timeout(CREATION)?;
+    }
+    match upgrade(connection, found, network) {
+        // Nobody uses an index before it has tables: this one has lost them while in use.
+        Err(error) if found == 0 && error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+            Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None).into())
+        }
+        upgraded => Ok(upgraded?),
+    }
+}
+
+fn upgrade(connection: &Connection, found: u32, network: bool) -> rusqlite::Result<()> {
     if found == 0 {
         // A write-ahead log needs shared memory, which network file systems don't give.
         let journal = if network { "DELETE" } else { "WAL" };
