@@ -1,7 +1,7 @@
 //! `pcae-run log`: what a stage printed when it last ran.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -19,9 +19,7 @@ pub(super) fn log(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
         Some(path) => path,
         None => by_name(common, stage, file)?,
     };
-    let mut text = Vec::new();
-    let read = regular_file::open(&path).and_then(|mut log| log.read_to_end(&mut text));
-    read.map_err(|cause| match cause.kind() {
+    let text = regular_file::read(&path).map_err(|cause| match cause.kind() {
         ErrorKind::NotFound => {
             let message = format!("`{stage}` has no log: it has not been run with this cache");
             CommandError::usage(message)

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::folders::{is_filled, remove};
 use super::lock::{Lock, Patience, Wait};
-use super::trajectory::{Held, remove};
+use super::trajectory::Held;
 use super::{Cache, CacheError, Lookup, StoredResult};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::system::failpoint;
@@ -80,8 +81,8 @@ impl Cache {
         Ok(Claimed::Mine(claim))
     }
 
-    pub(super) fn claim_lock(&self, key: &StageKey) -> PathBuf {
-        self.root.join("claims").join(format!("{key}.lock"))
+    fn claim_lock(&self, key: &StageKey) -> PathBuf {
+        self.lock_path(&key.to_string())
     }
 }
 
@@ -120,7 +121,7 @@ impl Claim<'_> {
 
     /// Returns whether there is state that a later run would go on from.
     pub fn has_state(&self) -> bool {
-        fs::read_dir(self.state_folder()).is_ok_and(|mut items| items.next().is_some())
+        is_filled(&self.state_folder())
     }
 
     /// Removes the state, that of the trajectory or the stage's own.

@@ -1,6 +1,5 @@
 //! The manifest of a cached result.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use crate::engine::digest::{ContentDigest, StageKey, TrajectoryKey};
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::artifact::StoredArtifact;
 use crate::engine::stage::run_record::RunRecord;
-use crate::engine::system::file_type;
+use crate::engine::system::regular_file;
 
 /// A cached result: what was asked, what came out, how it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,11 +37,7 @@ impl Entry {
 
     /// Reads a manifest; the error says what is wrong with it.
     pub(super) fn check(path: &Path) -> Result<Self, String> {
-        let about = fs::metadata(path).map_err(|cause| format!("can't be read: {cause}"))?;
-        if !about.is_file() {
-            return Err(format!("is {}, not a file", file_type::name(about.file_type())));
-        }
-        let text = fs::read(path).map_err(|cause| format!("can't be read: {cause}"))?;
+        let text = regular_file::read(path).map_err(|cause| format!("can't be read: {cause}"))?;
         Self::parse(&text)
     }
 

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Cache, CacheError, Entry, Trajectory, files_below, hold_alone};
+use super::folders::{files_below, remove};
+use super::{Cache, CacheError, Entry, Trajectory, hold_alone};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 
 /// Results that are removed in one transaction.
@@ -93,11 +93,11 @@ impl Cache {
         for slice in collection.candidates.chunks(SLICE) {
             let keys: Vec<_> = slice.iter().map(|candidate| candidate.entry.key).collect();
             for key in &keys {
-                discard(&self.entry_path(key))?;
+                remove(&self.entry_path(key))?;
             }
             self.index.remove(&keys)?;
             for key in &keys {
-                discard(&self.log_path(key))?;
+                remove(&self.log_path(key))?;
             }
         }
         let mut freed = 0;
@@ -108,19 +108,15 @@ impl Cache {
         for slice in strays.chunks(SLICE) {
             for path in slice {
                 freed += fs::symlink_metadata(path).map_or(0, |found| found.len());
-                discard(path)?;
+                remove(path)?;
             }
             self.index.forget_files(slice)?;
         }
         for path in self.aliases().dangling() {
-            discard(&path)?;
+            remove(&path)?;
         }
         for path in &collection.abandoned {
-            if path.is_dir() {
-                fs::remove_dir_all(path).map_err(CacheError::at(path))?;
-            } else {
-                discard(path)?;
-            }
+            remove(path)?;
         }
         for trajectory in &collection.trajectories {
             freed += self.remove_trajectory(trajectory)?;
@@ -208,13 +204,4 @@ fn cut(candidates: &mut Vec<Candidate>, trajectories: &mut Vec<Trajectory>, enou
         true
     });
     trajectories.retain(|trajectory| users.get(&trajectory.key).is_none_or(|left| *left == 0));
-}
-
-/// Removes a file that may be gone already.
-fn discard(path: &Path) -> Result<(), CacheError> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(path)(cause)),
-        _ => Ok(()),
-    }
 }

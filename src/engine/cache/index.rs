@@ -3,7 +3,7 @@
 //! Entries can always be rebuilt from the manifests; only the history of failed runs is the
 //! index's own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ use rusqlite::{
 
 use super::entry::{Entry, ResultSummary};
 use super::error::CacheError;
-use super::files_below;
+use super::folders::{files_below, remove};
 use super::schema;
 use super::stat::FileStamp;
 use crate::engine::digest::{ContentDigest, StageKey};
@@ -25,7 +25,7 @@ use crate::engine::stage::artifact::StoredArtifact;
 use crate::engine::stage::lifecycle::Outcome;
 use crate::engine::system::clock;
 use crate::engine::system::failpoint;
-use crate::engine::system::file_type;
+use crate::engine::system::regular_file;
 
 pub(super) const FILE: &str = "index.sqlite";
 
@@ -74,7 +74,7 @@ pub struct History {
 pub struct ReachedBy {
     /// The pipeline file.
     pub pipeline: String,
-    /// Data folder and device: runs of one file with others reach other results.
+    /// Device, scale and data folder: runs of one file with others reach other results.
     pub context: String,
     /// The digest of the file's text.
     pub text: String,
@@ -138,11 +138,7 @@ impl Index {
         let connection = Connection::open_in_memory()?;
         schema::create(&connection)?;
         let index = Self::set_up(connection, true)?;
-        for path in files_below(&root.join("entries"))? {
-            if let Some(entry) = Entry::read(&path) {
-                index.adopt(&entry)?;
-            }
-        }
+        index.adopt_all(root)?;
         Ok(index)
     }
 
@@ -170,11 +166,7 @@ impl Index {
     pub(super) fn delete(root: &Path) -> Result<(), CacheError> {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let path = root.join(format!("{FILE}{suffix}"));
-            if path.is_dir() {
-                fs::remove_dir_all(&path).map_err(CacheError::at(&path))?;
-            } else if path.exists() {
-                fs::remove_file(&path).map_err(CacheError::at(&path))?;
-            }
+            remove(&path)?;
         }
         Ok(())
     }
@@ -238,6 +230,27 @@ impl Index {
         Self::write(transaction, entry, &|_| Ok(()))
     }
 
+    /// Adds the manifests that are not there, or in whose place is something that can't be used;
+    /// returns how many can't be used themselves.
+    pub(super) fn adopt_all(&self, root: &Path) -> Result<usize, CacheError> {
+        let mut unusable = 0;
+        for path in files_below(&root.join("entries"))? {
+            let Some(entry) = Entry::read(&path) else {
+                unusable += 1;
+                continue;
+            };
+            match self.manifest(&entry.key)? {
+                Some(text) if Entry::parse(text.as_bytes()).is_ok() => {}
+                Some(_) => {
+                    self.remove(&[entry.key])?;
+                    self.adopt(&entry)?;
+                }
+                None => self.adopt(&entry)?,
+            }
+        }
+        Ok(unusable)
+    }
+
     fn writing(&self) -> rusqlite::Result<Transaction<'_>> {
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
     }
@@ -296,10 +309,17 @@ impl Index {
 
     /// Removes rows in one transaction.
     pub(super) fn remove(&self, keys: &[StageKey]) -> rusqlite::Result<()> {
+        self.delete_each("DELETE FROM entry WHERE key = ?1", keys.iter().map(StageKey::to_string))
+    }
+
+    fn delete_each(
+        &self,
+        statement: &str,
+        values: impl Iterator<Item = String>,
+    ) -> rusqlite::Result<()> {
         let transaction = self.writing()?;
-        for key in keys {
-            let mut statement = transaction.prepare_cached("DELETE FROM entry WHERE key = ?1")?;
-            statement.execute([key.to_string()])?;
+        for value in values {
+            transaction.prepare_cached(statement)?.execute([value])?;
         }
         transaction.commit()
     }
@@ -326,11 +346,6 @@ impl Index {
             }
         }
         Ok(found)
-    }
-
-    /// Returns the keys of all rows.
-    pub(super) fn keys(&self) -> rusqlite::Result<BTreeSet<String>> {
-        self.connection.prepare("SELECT key FROM entry")?.query_map([], |row| row.get(0))?.collect()
     }
 
     /// Returns the entries of all rows that can be used.
@@ -490,12 +505,8 @@ impl Index {
 
     /// Forgets digests of files that are gone.
     pub(super) fn forget_files(&self, paths: &[PathBuf]) -> rusqlite::Result<()> {
-        let transaction = self.writing()?;
-        for path in paths {
-            let mut statement = transaction.prepare_cached("DELETE FROM file WHERE path = ?1")?;
-            statement.execute([path.to_string_lossy()])?;
-        }
-        transaction.commit()
+        let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
+        self.delete_each("DELETE FROM file WHERE path = ?1", paths)
     }
 
     pub(super) fn remember_file(
@@ -518,15 +529,8 @@ impl Index {
 
 /// Refuses what SQLite would wait for or write to.
 fn refuse_special(path: &Path) -> Result<(), CacheError> {
-    match fs::metadata(path) {
-        Ok(about) if !about.is_file() => {
-            let kind = file_type::name(about.file_type());
-            let message = format!("this is {kind}, not a file");
-            let cause = io::Error::new(io::ErrorKind::InvalidInput, message);
-            Err(CacheError::File { path: path.to_owned(), cause })
-        }
-        _ => Ok(()),
-    }
+    fs::metadata(path)
+        .map_or(Ok(()), |about| regular_file::check(&about).map_err(CacheError::at(path)))
 }
 
 /// Returns a path as part of a URI.

@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::objects::{self, Fault};
+use super::folders::remove;
+use super::objects::{self, Check, Fault};
 use super::stat::FileStamp;
 use super::{Cache, CacheError};
-use crate::engine::digest::ContentDigest;
+use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::key::InputRecord;
 use crate::engine::stage::artifact::{StoredArtifact, StoredFile};
 use crate::engine::system::clock;
+use crate::engine::system::parallel;
 
 /// A file that was found to be what it should be.
 #[derive(Debug)]
@@ -24,12 +26,12 @@ pub struct CheckedFile {
 }
 
 /// The stages that read each artifact, with the time at which they ended.
-pub(super) struct Readers(BTreeMap<ContentDigest, Vec<(u64, String)>>);
+struct Readers(BTreeMap<ContentDigest, Vec<(u64, String)>>);
 
 impl Readers {
     /// Adds to what is wrong with an artifact which results may have been computed from it as it is:
     /// those that ended after the file got its present bytes.
-    pub(super) fn name(&self, artifact: &StoredArtifact, fault: &Fault) -> String {
+    fn name(&self, artifact: &StoredArtifact, fault: &Fault) -> String {
         let changed = fs::metadata(&fault.path).ok().filter(|_| fault.is_wrong);
         let readers = changed.map(|about| {
             let all = self.0.get(&artifact.digest).into_iter().flatten();
@@ -101,17 +103,36 @@ impl Cache {
         // Another process may have put the right bytes there meanwhile.
         if ContentDigest::of_file(&aside).is_ok_and(|digest| digest == file.digest) {
             fs::rename(&aside, &fault.path).map_err(CacheError::at(&fault.path))?;
-        } else if aside.is_dir() {
-            fs::remove_dir_all(&aside).map_err(CacheError::at(&aside))?;
         } else {
-            fs::remove_file(&aside).map_err(CacheError::at(&aside))?;
+            remove(&aside)?;
         }
         self.index.forget_sound()?;
         Ok(format!("{told}; it was removed: run again to recompute it"))
     }
 
+    /// Checks the files of results on all cores; returns what is wrong with which, and what may have
+    /// been computed from it.
+    pub(super) fn damaged<'a>(
+        &self,
+        results: &[(StageKey, &'a StoredArtifact)],
+        check: Check,
+    ) -> Result<Vec<(StageKey, String)>, CacheError> {
+        let objects = &self.objects;
+        let fault =
+            |(_, artifact): &(StageKey, &'a StoredArtifact)| objects.check(artifact, check).err();
+        let faults = results.iter().zip(parallel::map(results, fault));
+        let faults: Vec<_> = faults.filter_map(|(result, fault)| Some((result, fault?))).collect();
+        if faults.is_empty() {
+            return Ok(Vec::new());
+        }
+        let readers = self.readers()?;
+        let told =
+            faults.iter().map(|((key, artifact), fault)| (*key, readers.name(artifact, fault)));
+        Ok(told.collect())
+    }
+
     /// Finds out which stages read which artifacts.
-    pub(super) fn readers(&self) -> Result<Readers, CacheError> {
+    fn readers(&self) -> Result<Readers, CacheError> {
         let mut found = BTreeMap::<_, Vec<_>>::new();
         for entry in self.index.all()? {
             let mut add = |digest: &ContentDigest| {

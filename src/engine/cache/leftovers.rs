@@ -5,13 +5,12 @@
 //! use is touched. Checkpoints stay until their key has a result.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use super::folders::{is_filled, names_in, remove};
 use super::lock::Lock;
-use super::trajectory::remove;
 use super::{Cache, CacheError};
 use crate::engine::digest::StageKey;
 
@@ -53,7 +52,7 @@ impl Cache {
     /// Returns the keys of stages that run just now.
     pub fn running(&self) -> BTreeSet<StageKey> {
         let mut living = LivingRuns::default();
-        let jobs = files_of(&self.jobs());
+        let jobs = names_in(&self.jobs());
         let jobs = jobs.iter().filter_map(|name| parse(name));
         let jobs = jobs.filter(|(_, run)| living.contains(self, run));
         jobs.map(|(key, _)| key).collect()
@@ -66,24 +65,22 @@ impl Cache {
             return;
         }
         let mut living = LivingRuns::default();
-        for name in files_of(&self.jobs()) {
-            let path = self.jobs().join(&name);
+        for name in names_in(&self.jobs()) {
             let run = name.strip_suffix(LOCK).and_then(|name| name.strip_suffix('.'));
             if let Some(run) = run {
                 release_if_free(&self.run_lock(run));
             } else if parse(&name).is_none_or(|(_, run)| !living.contains(self, run)) {
-                let _ = fs::remove_file(path);
+                let _ = remove(&self.jobs().join(&name));
             }
         }
-        for name in files_of(&self.root.join("work")) {
+        for name in names_in(&self.root.join("work")) {
             let folder = self.root.join("work").join(&name);
-            let lock = self.root.join("claims").join(format!("{name}.{LOCK}"));
-            if let Ok(Some(lock)) = Lock::try_acquire(&lock) {
+            if let Ok(Some(lock)) = Lock::try_acquire(&self.lock_path(&name)) {
                 let _ = self.clear_work(&folder, name.parse().ok());
                 lock.release();
             }
         }
-        for name in files_of(&self.root.join("claims")) {
+        for name in names_in(&self.root.join("claims")) {
             // The others are held by nobody most of the time, and stay.
             let is_of_key =
                 name.split('.').next().is_some_and(|key| key.parse::<StageKey>().is_ok());
@@ -99,12 +96,8 @@ impl Cache {
             Some(key) => self.index.outline(key)?.is_some(),
             None => true,
         };
-        if is_published || !has_state(folder) {
-            return if folder.is_dir() {
-                remove(folder)
-            } else {
-                fs::remove_file(folder).map_err(CacheError::at(folder))
-            };
+        if is_published || !is_filled(&folder.join("state")) {
+            return remove(folder);
         }
         remove(&folder.join("output"))?;
         remove(&folder.join("scratch"))
@@ -145,18 +138,8 @@ fn parse(name: &str) -> Option<(StageKey, &str)> {
     Some((key.parse().ok()?, run))
 }
 
-fn has_state(folder: &Path) -> bool {
-    fs::read_dir(folder.join("state")).is_ok_and(|mut items| items.next().is_some())
-}
-
 fn release_if_free(path: &Path) {
     if let Ok(Some(lock)) = Lock::try_acquire(path) {
         lock.release();
     }
-}
-
-/// Returns the names of what is in a folder, as far as they are text.
-fn files_of(folder: &Path) -> Vec<String> {
-    let name = |item: DirEntry| item.file_name().into_string().ok();
-    fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name).collect()
 }

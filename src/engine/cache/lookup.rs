@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use super::entry::{Entry, ResultSummary, StoredResult};
 use super::index::ReadTransaction;
-use super::objects::{Check, Fault, Objects};
+use super::objects::{Check, Objects};
 use super::stat::FileStamp;
 use super::{Cache, CacheError};
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::system::clock;
-use crate::engine::system::parallel;
 
 /// What a lookup found.
 #[derive(Debug)]
@@ -64,7 +63,7 @@ impl Cache {
         };
         Ok(match self.objects.check(&result.artifact, self.check) {
             Ok(()) => Lookup::Hit(result),
-            Err(fault) => Lookup::Damaged(self.readers()?.name(&result.artifact, &fault)),
+            Err(fault) => Lookup::Damaged(fault.message),
         })
     }
 
@@ -80,11 +79,11 @@ impl Cache {
         if self.is_writable() {
             // On a full disk the manifest is read again next time, no more.
             let _ = self.index.adopt(&entry);
-        }
-        // Collected meanwhile, manifest first: what was put back must not stay.
-        if self.is_writable() && !self.entry_path(key).exists() {
-            self.index.remove(&[*key])?;
-            return Ok(None);
+            // Collected meanwhile, manifest first: what was put back must not stay.
+            if !self.entry_path(key).exists() {
+                self.index.remove(&[*key])?;
+                return Ok(None);
+            }
         }
         Ok(ResultSummary::of(&entry).map(|found| ResultSummary { is_indexed: false, ..found }))
     }
@@ -122,19 +121,8 @@ impl Cache {
             return Ok(Vec::new());
         }
         let now = clock::now();
-        let (objects, check) = (&self.objects, self.check);
-        let check = |located: &&LocatedResult| objects.check(&located.result.artifact, check).err();
-        let faults = located.iter().zip(parallel::map(located, check));
-        let faults: Vec<_> =
-            faults.filter_map(|(located, fault)| Some((located, fault?))).collect();
-        let mut damaged = Vec::new();
-        if !faults.is_empty() {
-            let readers = self.readers()?;
-            let told = |(located, fault): (&&LocatedResult, Fault)| {
-                (located.result.key, readers.name(&located.result.artifact, &fault))
-            };
-            damaged.extend(faults.into_iter().map(told));
-        }
+        let results = located.iter().map(|located| (located.result.key, &located.result.artifact));
+        let damaged = self.damaged(&results.collect::<Vec<_>>(), self.check)?;
         let mut stamps = located.iter().flat_map(|located| &located.stamps);
         if damaged.is_empty() && stamps.all(|stamp| stamp.at_rest(now)) {
             // Without it the next run takes longer, no more.

@@ -20,6 +20,7 @@ mod claim;
 mod entry;
 mod error;
 mod file_digest;
+mod folders;
 mod gc;
 mod index;
 mod inputs;
@@ -108,7 +109,7 @@ impl Cache {
                     aside.display()
                 ));
                 let index = Index::open(root)?;
-                adopt_all(root, &index)?;
+                index.adopt_all(root)?;
                 Ok(index)
             }
             opened => opened,
@@ -280,6 +281,11 @@ impl Cache {
         Ok(Some(file))
     }
 
+    /// Returns the lock of a key or a trajectory.
+    fn lock_path(&self, name: &str) -> PathBuf {
+        self.root.join("claims").join(format!("{name}.lock"))
+    }
+
     fn entry_path(&self, key: &StageKey) -> PathBuf {
         let name = key.to_string();
         self.root.join("entries").join(&name[..2]).join(format!("{}.json", &name[2..]))
@@ -313,27 +319,6 @@ fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {
     Ok((file.map_err(CacheError::at(&path))?, path))
 }
 
-/// Puts manifests into an index that lacks them, or has something else in their place that can't be
-/// used; returns how many can't be used themselves.
-fn adopt_all(root: &Path, index: &Index) -> Result<usize, CacheError> {
-    let mut unusable = 0;
-    for path in files_below(&root.join("entries"))? {
-        let Some(entry) = Entry::read(&path) else {
-            unusable += 1;
-            continue;
-        };
-        match index.manifest(&entry.key)? {
-            Some(text) if Entry::parse(text.as_bytes()).is_ok() => {}
-            Some(_) => {
-                index.remove(&[entry.key])?;
-                index.adopt(&entry)?;
-            }
-            None => index.adopt(&entry)?,
-        }
-    }
-    Ok(unusable)
-}
-
 /// Returns the other result whose record differs least; among equals one of a stage of this name.
 pub(super) fn closest<'e>(
     entries: &'e [Entry],
@@ -358,19 +343,4 @@ fn check_layout(root: &Path) -> Result<(), CacheError> {
         }
         Err(cause) => Err(CacheError::File { path, cause }),
     }
-}
-
-/// Returns every file two levels below a folder.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CacheError> {
-    let mut found = Vec::new();
-    for shard in fs::read_dir(folder).map_err(CacheError::at(folder))? {
-        let shard = shard.map_err(CacheError::at(folder))?.path();
-        if shard.is_dir() {
-            for file in fs::read_dir(&shard).map_err(CacheError::at(&shard))? {
-                found.push(file.map_err(CacheError::at(&shard))?.path());
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

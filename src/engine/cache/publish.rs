@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::folders::remove;
 use super::{Cache, CacheError, Claim, Entry, StoredResult};
 use crate::engine::digest::ContentDigest;
 use crate::engine::key::KeyRecord;
@@ -79,7 +80,7 @@ impl Claim<'_> {
             fs::create_dir_all(folder).map_err(CacheError::at(folder))?;
             // Whatever has come to lie in its place.
             if to.is_dir() {
-                fs::remove_dir_all(&to).map_err(CacheError::at(&to))?;
+                remove(&to)?;
             }
             fs::rename(&from, &to).map_err(CacheError::at(&to))?;
             if !folders.iter().any(|seen| seen == folder) {
@@ -114,7 +115,7 @@ impl Cache {
         failpoint::pass("publish.manifest-write.after").map_err(&at)?;
         fs::create_dir_all(parent(&path)).map_err(&at)?;
         if path.is_dir() {
-            fs::remove_dir_all(&path).map_err(&at)?;
+            remove(&path)?;
         }
         fs::rename(temporary, &path).map_err(&at)?;
         sync_folder(parent(&path))?;

@@ -8,11 +8,11 @@
 //! latter; so whoever is waited for either works or waits for one that works.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::folders::{is_filled, remove};
 use super::lock::{Lock, Wait};
 use super::{Cache, CacheError};
 use crate::engine::digest::TrajectoryKey;
@@ -82,8 +82,7 @@ impl Cache {
 
     /// Returns whether a stage of this trajectory left something to go on from.
     pub fn has_state(&self, key: &TrajectoryKey) -> bool {
-        let items = fs::read_dir(self.trajectory_root().join(key.to_string()));
-        items.is_ok_and(|mut items| items.next().is_some())
+        is_filled(&self.trajectory_root().join(key.to_string()))
     }
 
     /// Takes a trajectory, waiting while another process uses it.
@@ -125,30 +124,7 @@ impl Cache {
     }
 
     fn trajectory_lock(&self, key: &TrajectoryKey) -> PathBuf {
-        self.root.join("claims").join(format!("{key}.lock"))
-    }
-}
-
-/// Removes a folder that may be gone already.
-pub(super) fn remove(folder: &Path) -> Result<(), CacheError> {
-    let mut removed = fs::remove_dir_all(folder);
-    if removed.as_ref().is_err_and(|cause| cause.kind() == ErrorKind::PermissionDenied) {
-        make_writable(folder);
-        removed = fs::remove_dir_all(folder);
-    }
-    match removed {
-        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(folder)(cause)),
-        _ => Ok(()),
-    }
-}
-
-/// Gives the right to remove what is in folders that a program has protected.
-fn make_writable(folder: &Path) {
-    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
-    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if item.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_writable(&item.path());
-        }
+        self.lock_path(&key.to_string())
     }
 }
 

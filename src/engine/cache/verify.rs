@@ -4,14 +4,15 @@
 //! digest, and the index against the manifests. What nobody can tell is whether a manifest, its key
 //! and its files were made up together: a stranger's cache is to be trusted like a stranger's program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use super::folders::files_below;
 use super::index::Index;
 use super::objects::Check;
-use super::{Cache, CacheError, Entry, adopt_all, files_below, hold_alone};
-use crate::engine::system::parallel;
+use super::{Cache, CacheError, Entry, hold_alone};
+use crate::engine::digest::StageKey;
 
 /// What a check of the whole cache found.
 #[derive(Debug, Default)]
@@ -36,8 +37,6 @@ impl Cache {
     /// caller holds the cache, so that nothing is collected meanwhile.
     pub fn verify(&self) -> Result<Verification, CacheError> {
         let mut found = Verification::default();
-        // Rows first: one that is written meanwhile has a manifest already.
-        let rows = self.index.keys()?;
         let mut manifests = BTreeMap::new();
         for path in files_below(&self.root.join("entries"))? {
             match Entry::check(&path) {
@@ -56,32 +55,27 @@ impl Cache {
             }
         }
         let unusable = found.damaged.len();
-        for key in self.index.deviating(&manifests)?.into_iter().filter(|key| rows.contains(key)) {
-            // Perhaps published anew since its manifest was read.
-            let again = key.parse().ok().and_then(|key| Entry::read(&self.entry_path(&key)));
-            let again: BTreeMap<_, _> = again.into_iter().map(|entry| (entry.key, entry)).collect();
-            if !self.index.deviating(&again)?.contains(&key) {
-                continue;
+        let deviating = self.index.deviating(&manifests)?;
+        if !deviating.is_empty() {
+            // Some may have been published since their manifests were read.
+            let again = deviating.iter().filter_map(|key| key.parse().ok());
+            let again = again.filter_map(|key| Some((key, Entry::read(&self.entry_path(&key))?)));
+            let again: BTreeMap<StageKey, Entry> = again.collect();
+            let still: BTreeSet<_> = self.index.deviating(&again)?.into_iter().collect();
+            for key in deviating.into_iter().filter(|key| still.contains(key)) {
+                let has_manifest = key.parse().is_ok_and(|key| again.contains_key(&key));
+                let what =
+                    if has_manifest { "differs from its manifest" } else { "has no manifest" };
+                found.deviating.insert(key, format!("its row in the index {what}"));
             }
-            let what =
-                if again.is_empty() { "has no manifest" } else { "differs from its manifest" };
-            found.deviating.insert(key, format!("its row in the index {what}"));
         }
         if self.is_writable() {
             self.adopt()?;
         }
-        let entries: Vec<_> = manifests.values().collect();
-        let objects = &self.objects;
-        let check = |entry: &&Entry| objects.check(&entry.artifact, Check::Everything).err();
-        let faults = entries.iter().zip(parallel::map(&entries, check));
-        let faults: Vec<_> = faults.filter_map(|(entry, fault)| Some((entry, fault?))).collect();
-        if !faults.is_empty() {
-            let readers = self.readers()?;
-            for (entry, fault) in faults {
-                let damage = readers.name(&entry.artifact, &fault);
-                found.damaged.insert(entry.key.to_string(), damage);
-            }
-        }
+        let results: Vec<_> =
+            manifests.values().map(|entry| (entry.key, &entry.artifact)).collect();
+        let damaged = self.damaged(&results, Check::Everything)?.into_iter();
+        found.damaged.extend(damaged.map(|(key, damage)| (key.to_string(), damage)));
         if !found.damaged.is_empty() && self.is_writable() {
             self.index.forget_sound()?;
         }
@@ -131,6 +125,6 @@ impl Cache {
 
     /// Puts manifests into the index that it lacks; returns how many can't be used.
     pub(super) fn adopt(&self) -> Result<usize, CacheError> {
-        adopt_all(&self.root, &self.index)
+        self.index.adopt_all(&self.root)
     }
 }

@@ -300,8 +300,14 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             return;
         };
         if self.run_lock.is_none() {
-            // Without it the job is no less right, only not seen to be running.
-            self.run_lock = self.cache.begin_run(&self.run_id).ok();
+            // Without it another run would take the job for a leftover.
+            match self.cache.begin_run(&self.run_id) {
+                Ok(lock) => self.run_lock = Some(lock),
+                Err(error) => {
+                    self.fail_and_drain(stage, key, 0.0, error.to_string(), executor);
+                    return;
+                }
+            }
         }
         let (results, cache) = (&self.report.results, self.cache);
         let inputs =

@@ -22,6 +22,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Reads a whole regular file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Reads a regular file of text, if it has at most so many bytes.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let file = open(path)?;
