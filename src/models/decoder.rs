@@ -69,6 +69,18 @@ impl Decoder {
         Ok(Self { from_latent, hidden, convolutions, norms, last, output })
     }
 
+    /// Returns the running statistics of all normalizations.
+    pub(super) fn statistics(&self) -> Vec<[Tensor<1>; 2]> {
+        self.norms.iter().map(BatchNorm::statistics).collect()
+    }
+
+    /// Takes back what [`Self::statistics`] returned.
+    pub(super) fn set_statistics(&self, statistics: Vec<[Tensor<1>; 2]>) {
+        for (norm, statistics) in self.norms.iter().zip(statistics) {
+            norm.set_statistics(statistics);
+        }
+    }
+
     /// Passes codes through all layers, alone or with their derivatives.
     fn pass<S: Signal>(&self, codes: S) -> S {
         let mut hidden = codes.through(&self.from_latent); // [features, batch]

@@ -5,7 +5,8 @@
 //! Reference: see `prefixes`; the paper's runtime grows by one decoding for each coordinate, so it
 //! decodes all prefixes in every step, with equal weights ("no hyperparameters").
 //! Assumptions: decoding goes backward one prefix at a time and the gradients are added up, so
-//! memory does not grow with the number of coordinates.
+//! memory does not grow with the number of coordinates. A batch normalization normalizes each prefix
+//! by its own batch, but its running statistics are those of whole codes, which inference decodes.
 //! Checked against: tests/reference/models.json (PyTorch), relative tolerance 1e-4.
 
 use std::num::NonZeroUsize;
@@ -136,10 +137,17 @@ impl Autoencoder for Hae {
     fn losses(&self, batch: &Batch) -> Losses {
         let codes = self.encode(batch.inputs.clone());
         if let Some(mask) = &batch.noise {
+            let before = self.ae.decoder.statistics();
             let kept = self.hold_settled(codes.clone()) * mask.clone();
-            return Losses::of_reconstruction(self.ae.loss_of(kept, &batch.inputs), codes);
+            let loss = self.ae.loss_of(kept, &batch.inputs);
+            if !before.is_empty() {
+                self.ae.decoder.set_statistics(before);
+                self.ae.decode(codes.clone().detach());
+            }
+            return Losses::of_reconstruction(loss, codes);
         }
         let whole = self.ae.loss_of(codes.clone(), &batch.inputs);
+        let of_whole = self.ae.decoder.statistics();
         let mut total = Tensor::zeros([1], &codes.device());
         for (index, &weight) in self.weights.iter().enumerate() {
             let loss = match index + 1 {
@@ -148,6 +156,7 @@ impl Autoencoder for Hae {
             };
             total = total + loss.mul_scalar(weight);
         }
+        self.ae.decoder.set_statistics(of_whole);
         let terms = vec![("reconstruction", whole), ("prefixes", total.clone())];
         Losses { total, terms, codes }
     }
@@ -163,7 +172,11 @@ impl Autoencoder for Hae {
         let mut total = Tensor::zeros([1], &codes.clone().inner().device());
         let mut whole = total.clone();
         let mut code_gradient = codes.clone().inner().zeros_like();
+        let before = self.ae.decoder.statistics();
         for (index, &weight) in self.weights.iter().enumerate() {
+            if index + 1 == self.latent {
+                self.ae.decoder.set_statistics(before.clone());
+            }
             let loss = self.ae.loss_of(self.prefix(&middle, index + 1), &batch.inputs);
             let mut of_prefix = loss.clone().mul_scalar(weight).backward();
             if let Some(gradient) = middle.grad_remove(&mut of_prefix) {
@@ -219,7 +232,10 @@ impl Autoencoder for Hae {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::reference::{Case, assert_close, gradients};
+    use crate::data::ImageShape;
+    use crate::device::{open_for_training, test_device};
+    use crate::models::reference::{Case, assert_close, gradients, options};
+    use crate::numerics::Seed;
 
     #[test]
     fn going_backward_prefix_by_prefix_gives_the_gradients_of_the_sum() {
@@ -231,5 +247,45 @@ mod tests {
             let one_by_one = model.losses_and_gradients(&batch);
             assert_close(&gradients(&one_by_one), &gradients(&at_once), 1e-5);
         }
+    }
+
+    #[test]
+    fn running_statistics_are_those_of_whole_codes() {
+        let text = |prefixes: &str| {
+            format!("(latent: 4, network: Conv(channels: [4, 6], batch_norm: true){prefixes})")
+        };
+        let device = open_for_training(test_device()).unwrap();
+        let form = SampleForm::Image(ImageShape { channels: 1, height: 8, width: 8 });
+        let context = BuildContext { form, seed: Seed(3), distance_unit: 1.0, device: &device };
+        let values: Vec<f32> = (0..4 * 64_u16).map(|at| f32::from(at % 7) / 7.0).collect();
+        let inputs = Tensor::from_data(TensorData::new(values, [4, 64]), &device);
+        let batch = |noise| Batch {
+            rows: (0..4).collect(),
+            inputs: inputs.clone(),
+            squared_distances: None,
+            noise,
+        };
+        let built = |prefixes: &str| {
+            let spec: HaeSpec = options().from_str(&text(prefixes)).unwrap();
+            spec.build(&context).unwrap()
+        };
+        let statistics = |model: &Hae| -> Vec<f32> {
+            let all = model.ae.decoder.statistics().into_iter().flatten();
+            all.flat_map(|one| one.into_data().iter::<f32>().collect::<Vec<_>>()).collect()
+        };
+        let plain = built("");
+        plain.decode(plain.encode(inputs.clone()));
+        let expected = statistics(&plain);
+        assert!(!expected.is_empty());
+
+        let (one_by_one, at_once) = (built(""), built(""));
+        one_by_one.losses_and_gradients(&batch(None));
+        assert_eq!(statistics(&one_by_one), expected);
+        at_once.losses(&batch(None));
+        assert_eq!(statistics(&at_once), expected);
+        let sampled = built(", prefixes: Sampled(ratio: 0.5)");
+        let masks = [[1.0, 0.0, 0.0, 0.0]; 4].concat();
+        sampled.losses(&batch(Some(Tensor::from_data(TensorData::new(masks, [4, 4]), &device))));
+        assert_eq!(statistics(&sampled), expected);
     }
 }

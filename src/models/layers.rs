@@ -121,7 +121,11 @@ fn unbiased(variance: Tensor<2>, count: usize) -> Tensor<2> {
 fn update_running(running: &RunningState<Tensor<1>>, newest: Tensor<2>) {
     let newest: Tensor<1> = newest.detach().squeeze_dim(1);
     let old = running.value_sync().mul_scalar(1.0 - MOMENTUM);
-    running.update((old + newest.mul_scalar(MOMENTUM)).detach());
+    set_running(running, (old + newest.mul_scalar(MOMENTUM)).detach());
+}
+
+fn set_running(running: &RunningState<Tensor<1>>, value: Tensor<1>) {
+    running.update(value);
     // An update takes effect when the value is read: read it, so that stored weights are up to date.
     running.value_sync();
 }
@@ -170,6 +174,17 @@ impl BatchNorm {
             mean: running(0.0, channels, device),
             variance: running(1.0, channels, device),
         }
+    }
+
+    /// Returns the running mean and variance.
+    pub(super) fn statistics(&self) -> [Tensor<1>; 2] {
+        [&self.mean, &self.variance].map(RunningState::value_sync)
+    }
+
+    /// Takes back a running mean and variance.
+    pub(super) fn set_statistics(&self, [mean, variance]: [Tensor<1>; 2]) {
+        set_running(&self.mean, mean);
+        set_running(&self.variance, variance);
     }
 
     /// `[channels * pixels, batch]` to the same.

@@ -145,13 +145,6 @@ impl ModelSpec {
         self.common().latent.get()
     }
 
-    /// Returns how reconstructions are compared in training; none for a model without a network.
-    pub fn reconstruction(&self, form: SampleForm) -> Option<Reconstruction> {
-        let CommonSettings { network, reconstruction, .. } = self.common();
-        let default = network?.default_reconstruction(form);
-        Some(reconstruction.unwrap_or(default))
-    }
-
     /// Builds a trained model that encodes and decodes on `device`.
     pub fn codec(
         &self,

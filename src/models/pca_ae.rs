@@ -67,6 +67,13 @@ fn one() -> NonNegativeF64 {
     NonNegativeF64::new(1.0).unwrap_or_else(|_| unreachable!("1 is not negative"))
 }
 
+impl PcaAeSpec {
+    fn loss(&self, form: SampleForm) -> Reconstruction {
+        let default = || self.network.default_reconstruction(form).averaged();
+        self.reconstruction.unwrap_or_else(default)
+    }
+}
+
 impl ModelSettings for PcaAeSpec {
     type Model = PcaAe;
 
@@ -78,6 +85,10 @@ impl ModelSettings for PcaAeSpec {
 
     fn common(&self) -> CommonSettings<'_> {
         CommonSettings::new(self.latent, &self.network, self.reconstruction)
+    }
+
+    fn reconstruction(&self, form: SampleForm) -> Option<Reconstruction> {
+        Some(self.loss(form))
     }
 
     fn stages(&self) -> usize {
@@ -96,8 +107,7 @@ impl ModelSettings for PcaAeSpec {
     }
 
     fn build(&self, context: &BuildContext<'_>) -> Result<PcaAe, ModelError> {
-        let default = self.network.default_reconstruction(context.form).averaged();
-        let reconstruction = Reconstruction::choose(self.reconstruction, default, context)?;
+        let reconstruction = Reconstruction::choose(None, self.loss(context.form), context)?;
         Ok(PcaAe {
             encoders: vec![Encoder::new(&self.network, 1, context, "init/encoder/1")?],
             heads: Vec::new(),

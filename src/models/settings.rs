@@ -27,6 +27,12 @@ pub(super) trait ModelSettings {
         false
     }
 
+    /// Returns how reconstructions are compared in training; none for a model without a network.
+    fn reconstruction(&self, form: SampleForm) -> Option<Reconstruction> {
+        let CommonSettings { network, reconstruction, .. } = self.common();
+        reconstruction.or(Some(network?.default_reconstruction(form)))
+    }
+
     /// Returns how many stages the model is trained in, each for the whole length.
     fn stages(&self) -> usize {
         1
@@ -150,6 +156,14 @@ macro_rules! declare_models {
             pub fn stages(&self) -> usize {
                 match self {
                     $(Self::$model(settings) => settings.stages(),)*
+                }
+            }
+
+            /// Returns how reconstructions are compared in training; none for a model without a
+            /// network.
+            pub fn reconstruction(&self, form: SampleForm) -> Option<Reconstruction> {
+                match self {
+                    $(Self::$model(settings) => settings.reconstruction(form),)*
                 }
             }
 

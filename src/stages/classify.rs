@@ -62,7 +62,7 @@ const VALUES: [&str; 4] = ["error_percent", "train_error_percent", "classes", "s
 
 impl Stage for Classify {
     fn kind(&self) -> Kind {
-        Kind { name: "Classify", version: 1 }
+        Kind { name: "Classify", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {

@@ -9,7 +9,7 @@ use crate::data::{Extent, ImageShape, Recipe, SampleForm};
 use crate::engine::stage::Inputs;
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::models::{Flops, ModelSpec};
-use crate::training::Length;
+use crate::training::{Length, per_epoch};
 
 /// Operations of the Inception network for one image of 299 x 299 pixels.
 pub(super) const INCEPTION: Work = Work(11.4e9);
@@ -82,14 +82,16 @@ pub(super) fn training(train: &Train, inputs: &Inputs<'_, ArtifactEstimate>) -> 
     let learned = train.model.training_flops(form, batch).ok()?;
     let tested = inputs.one("validation").and_then(|samples| samples.rows);
     let Flops { encode, decode } = train.model.flops(form).ok()?;
-    let epochs = epochs(train.length, rows, train.batch_size.get());
+    let stopping = train.early_stopping.and_then(|stopping| stopping.cooldown);
+    let cooldown = stopping.map_or(0.0, |epochs| epochs.get() as f64);
+    let epochs = epochs(train.length, rows, train.batch_size.get()) + cooldown;
     let validated = (encode + decode) * train.model.stages() as f64;
     Some(Work(epochs * (learned * rows as f64 + validated * tested.unwrap_or(0) as f64)))
 }
 
 /// Returns the number of passes over the samples; a number of steps may cut the last one short.
 fn epochs(length: Length, rows: usize, batch: usize) -> f64 {
-    let per_epoch = rows.div_ceil(batch).max(1);
+    let per_epoch = per_epoch(rows, batch);
     length.steps(per_epoch) as f64 / per_epoch as f64
 }
 

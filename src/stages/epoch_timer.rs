@@ -3,13 +3,13 @@
 //! Times are kept beside the checkpoints, one line for each epoch and for each orderly stop within
 //! one, by the step at which they were read. A process that resumes at some step takes over the
 //! times up to it; so does a longer training that resumes at the end of a shorter one. The time
-//! that a killed process spent in its last epoch is not counted.
+//! that a killed process spent in its last epoch is not counted, nor is that of validation.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Beside the checkpoints of a training.
 const FILE: &str = "epoch-seconds.txt";
@@ -45,9 +45,10 @@ impl EpochTimer {
         self.earlier = within.map_or(0.0, |time| time.seconds);
     }
 
-    /// Reads the time of an epoch that has ended or is stopped in.
-    pub(super) fn read(&mut self, step: usize, epoch: usize) {
-        let seconds = self.earlier + self.began.elapsed().as_secs_f64();
+    /// Reads the time of an epoch that has ended or is stopped in, less that of its validation.
+    pub(super) fn read(&mut self, step: usize, epoch: usize, validation: Duration) {
+        let training = self.began.elapsed().saturating_sub(validation);
+        let seconds = self.earlier + training.as_secs_f64();
         self.note(step, EpochTime { epoch, seconds });
         self.began = Instant::now();
         self.earlier = 0.0;
@@ -97,7 +98,7 @@ mod tests {
         note(&mut first, 14, 2, 2.0);
         let mut second = EpochTimer::start(folder.path());
         second.resume(14, 2);
-        second.read(20, 2);
+        second.read(20, 2, Duration::ZERO);
         let seconds = second.seconds(20);
         assert_eq!((seconds.len(), seconds[0].to_bits()), (2, 5.0_f64.to_bits()));
         assert!(seconds[1] >= 2.0, "{seconds:?}");
@@ -115,7 +116,7 @@ mod tests {
         // Its last checkpoint was that of step 10.
         let mut next = EpochTimer::start(folder.path());
         next.resume(10, 2);
-        next.read(20, 2);
+        next.read(20, 2, Duration::ZERO);
         let seconds = next.seconds(20);
         assert!(seconds.len() == 2 && seconds[1] < 100.0, "{seconds:?}");
     }
@@ -128,6 +129,16 @@ mod tests {
             note(&mut longer, 10 * epoch, epoch, 1.0);
         }
         assert_eq!(EpochTimer::start(folder.path()).seconds(20).len(), 2);
+    }
+
+    #[test]
+    fn the_time_of_validation_is_not_that_of_training() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut timer = EpochTimer::start(folder.path());
+        timer.began = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        timer.read(10, 1, Duration::from_secs(50));
+        let seconds = timer.seconds(10)[0];
+        assert!((10.0..50.0).contains(&seconds), "{seconds}");
     }
 
     #[test]

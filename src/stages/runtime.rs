@@ -11,7 +11,10 @@ use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::run_record::RunRecord;
 use crate::engine::stage::{Input, Inputs, Kind, Stage, StageRef};
 use crate::report::{RecordValue, Values};
-use crate::training::TrainedModel;
+use crate::training::{History, TrainedModel};
+
+/// The column of a training's record that numbers its stages, where it has several.
+const COORDINATE: &str = "coordinate";
 
 /// How long a training run took, from its run record.
 ///
@@ -24,9 +27,9 @@ use crate::training::TrainedModel;
 ///
 /// The record has `seconds_per_epoch` (the median), its quartiles `lower_quartile` and
 /// `upper_quartile`, `training_seconds` (the sum over all epochs), `also_seconds`, `total_seconds`
-/// (both), `epochs` and a text `hardware`. An epoch includes everything that happens in it: forming
-/// batches, validation if there is one, checkpoints. An epoch of a model that is trained coordinate
-/// by coordinate (PCA-AE) is one epoch of each. A run that was stopped and resumed counts the
+/// (both), `epochs` and a text `hardware`. An epoch includes forming batches, the steps and
+/// checkpoints, but not validation. An epoch of a model that is trained coordinate by coordinate
+/// (PCA-AE) is one epoch of each. A run that was stopped and resumed counts the
 /// seconds of all its processes; a killed one, without the epoch in which it was killed. A run
 /// of a number of steps may end with an incomplete epoch. Exact models have no epochs.
 ///
@@ -46,7 +49,7 @@ pub struct Runtime {
 
 impl Stage for Runtime {
     fn kind(&self) -> Kind {
-        Kind { name: "Runtime", version: 1 }
+        Kind { name: "Runtime", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -74,7 +77,6 @@ impl Stage for Runtime {
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let stages = context.load(&self.model)?.spec().stages().max(1);
         let history = TrainingHistory::read(context.files_of(&self.model)?)?.0;
         let run = context.run_of(&self.model)?;
         let epochs = run.measured.get(EPOCH_SECONDS).map(Vec::as_slice).unwrap_or_default();
@@ -89,16 +91,17 @@ impl Stage for Runtime {
         for stage in &self.also {
             also += context.run_of(stage)?.seconds;
         }
+        let stages = by_stage(epochs, &history);
         let hardware = hardware(run);
         // A training without epochs took what its whole stage took.
         let training = if epochs.is_empty() { run.seconds } else { epochs.iter().sum() };
         let mut numbers = vec![
             ("also_seconds", also),
-            ("epochs", epochs.len() as f64 / stages as f64),
+            ("epochs", epochs.len() as f64 / stages.len().max(1) as f64),
             ("total_seconds", training + also),
             ("training_seconds", training),
         ];
-        if let Some(per_epoch) = quartiles(&whole_epochs(epochs, stages)) {
+        if let Some(per_epoch) = whole_epoch(&stages) {
             let names = ["lower_quartile", "seconds_per_epoch", "upper_quartile"];
             numbers.extend(names.into_iter().zip(per_epoch));
             context.log(&format!(
@@ -122,11 +125,27 @@ fn hardware(run: &RunRecord) -> String {
     format!("{processor}, {} of {} cores, device {}", run.threads, run.cores, run.device)
 }
 
-/// Returns the seconds of each epoch of all stages together: stages follow each other, and each has
-/// as many epochs.
-fn whole_epochs(epochs: &[f64], stages: usize) -> Vec<f64> {
-    let each = epochs.len() / stages;
-    (0..each).map(|epoch| epochs.iter().skip(epoch).step_by(each).take(stages).sum()).collect()
+/// Returns the seconds of the epochs of each stage: a model that is trained coordinate by coordinate
+/// has one for each, and its record says which epochs they are.
+fn by_stage<'s>(epochs: &'s [f64], history: &History) -> Vec<&'s [f64]> {
+    let column = history.columns.iter().position(|name| name == COORDINATE);
+    let coordinate = |epoch: usize| Some(history.rows.get(epoch)?[column?].to_bits());
+    let mut numbered = epochs.iter().enumerate().map(|(epoch, _)| coordinate(epoch)).peekable();
+    let (mut stages, mut rest) = (Vec::new(), epochs);
+    while let Some(first) = numbered.next() {
+        let more = std::iter::from_fn(|| numbered.next_if(|next| *next == first)).count();
+        let (stage, later) = rest.split_at(1 + more);
+        stages.push(stage);
+        rest = later;
+    }
+    stages
+}
+
+/// Returns the quartiles of one epoch of every stage.
+fn whole_epoch(stages: &[&[f64]]) -> Option<[f64; 3]> {
+    let of_stages: Vec<_> = stages.iter().map(|seconds| quartiles(seconds)).collect::<Option<_>>()?;
+    let sum = |at: usize| of_stages.iter().map(|quartiles: &[f64; 3]| quartiles[at]).sum();
+    (!of_stages.is_empty()).then(|| [sum(0), sum(1), sum(2)])
 }
 
 /// Returns the quartiles of some numbers, linearly interpolated.
@@ -164,9 +183,17 @@ mod tests {
 
     #[test]
     fn an_epoch_of_a_model_with_stages_is_one_of_each_stage() {
-        assert_eq!(whole_epochs(&[1.0, 2.0, 10.0, 20.0, 100.0, 200.0], 3), [111.0, 222.0]);
-        assert_eq!(whole_epochs(&[1.0, 2.0], 1), [1.0, 2.0]);
-        assert!(whole_epochs(&[], 2).is_empty());
+        let history = |coordinates: &[f64]| {
+            let rows = coordinates.iter().map(|&coordinate| vec![1.0, coordinate]).collect();
+            History { columns: vec!["epoch".to_owned(), COORDINATE.to_owned()], rows }
+        };
+        let seconds = [1.0, 2.0, 3.0, 10.0, 100.0, 300.0];
+        let stages = by_stage(&seconds, &history(&[1.0, 1.0, 1.0, 2.0, 3.0, 3.0]));
+        assert_eq!(stages, [&seconds[..3], &seconds[3..4], &seconds[4..]]);
+        assert_eq!(whole_epoch(&stages).unwrap()[1].to_bits(), 212.0_f64.to_bits());
+        let plain = by_stage(&seconds, &History::default());
+        assert_eq!(plain, [&seconds[..]]);
+        assert_eq!(whole_epoch(&by_stage(&[], &History::default())), None);
     }
 
     #[test]

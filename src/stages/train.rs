@@ -66,7 +66,8 @@ pub struct Train {
     pub validation: Option<StageRef<AnySamples>>,
     /// How long to train; a PCA-AE trains this long for each coordinate.
     pub length: Length,
-    /// Samples in each step.
+    /// Samples in each step. An epoch has whole batches only; the samples left over are others in
+    /// each epoch.
     pub batch_size: NonZeroUsize,
     /// The optimizer.
     pub optimizer: OptimizerSpec,
@@ -97,7 +98,7 @@ impl Train {
 
 impl Stage for Train {
     fn kind(&self) -> Kind {
-        Kind { name: "Train", version: 1 }
+        Kind { name: "Train", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -116,10 +117,15 @@ impl Stage for Train {
     }
 
     fn horizon(&self) -> &'static [&'static str] {
+        let stopping = self.early_stopping;
         match self.model {
+            // Where a coordinate ends, and with it a shorter code, depends on the run.
+            ModelSpec::PcaAe(_) if stopping.is_some() => &[],
             // Each coordinate is trained for the whole length: there can only be more of them.
             ModelSpec::PcaAe(_) => &["model.PcaAe.latent"],
             _ if self.schedule.looks_ahead() => &[],
+            // The rate has fallen by the end of the shorter run.
+            _ if stopping.is_some_and(|stopping| stopping.cooldown.is_some()) => &[],
             _ => &["length"],
         }
     }
@@ -167,13 +173,11 @@ impl Stage for Train {
             distances: distances.as_ref(),
             validation: validation.as_ref().map(|samples| &samples.0),
         };
-        let per_epoch = samples.len().div_ceil(self.batch_size.get());
-        let keep_every = self.keep_every.map(|length| length.steps(per_epoch));
         let checkpointing = Checkpointing {
             folder: context.state_folder().to_owned(),
             owner: context.state_owner().to_owned(),
             overhead: CHECKPOINT_OVERHEAD,
-            keep_every: keep_every.and_then(NonZeroUsize::new),
+            keep_every: self.keep_every,
         };
         let device = context.device().parse()?;
         context.log(&format!("{} {} on {device}", samples.len(), samples.form()));
@@ -189,7 +193,7 @@ impl Stage for Train {
             }
             let stops = context.should_stop();
             if progress.epoch_ended || stops {
-                timer.read(progress.step, progress.epoch);
+                timer.read(progress.step, progress.epoch, progress.validation_time);
             }
             if progress.epoch_ended {
                 context.log(&epoch_line(progress));
@@ -269,6 +273,8 @@ pub(super) const PINNED: (&str, &str) = (
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn progress(resumed_from: usize) -> training::Progress<'static> {
@@ -283,6 +289,7 @@ mod tests {
             rate_factor: 0.5,
             dimension: Some(5),
             validation: None,
+            validation_time: Duration::ZERO,
         }
     }
 

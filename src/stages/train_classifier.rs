@@ -91,7 +91,7 @@ impl TrainClassifier {
 
 impl Stage for TrainClassifier {
     fn kind(&self) -> Kind {
-        Kind { name: "TrainClassifier", version: 1 }
+        Kind { name: "TrainClassifier", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {

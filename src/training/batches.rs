@@ -3,6 +3,10 @@
 //! Every epoch has its own random stream, so the order of epoch 7 is known without drawing the
 //! six before it: a resumed run continues exactly where it stopped. Batches are prefetched on another
 //! thread while the model learns from the one before.
+//!
+//! An epoch has whole batches only. A last one of a few samples would take a step as long as any
+//! other, on a gradient and on batch statistics that are mostly noise. Whichever samples are left
+//! over are others in each epoch.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::Scope;
@@ -56,7 +60,7 @@ impl Batches {
 
     /// Returns the number of batches in one pass over the samples.
     pub(crate) const fn per_epoch(&self) -> usize {
-        (self.count - self.held_out).div_ceil(self.batch_size)
+        per_epoch(self.count - self.held_out, self.batch_size)
     }
 
     /// Returns the position of a step, counted from 0 over the whole run.
@@ -85,6 +89,12 @@ impl Batches {
         let draw = || (epoch, permutation(count, &mut seed.stream(&format!("shuffle/{epoch}"))));
         &self.epoch.get_or_insert_with(draw).1
     }
+}
+
+/// Returns the number of whole batches of some samples; all of them are one batch if they are fewer.
+pub(crate) const fn per_epoch(samples: usize, batch_size: usize) -> usize {
+    let whole = samples / batch_size;
+    if whole == 0 { 1 } else { whole }
 }
 
 /// A batch in host memory, before it goes to a device.
@@ -151,23 +161,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_sees_every_sample_once_with_a_smaller_last_batch() {
+    fn an_epoch_has_whole_batches_and_leaves_out_other_samples_each_time() {
         let mut batches = Batches::new(10, 0, 4, Seed(1));
-        assert_eq!(batches.per_epoch(), 3);
-        let mut seen = Vec::new();
-        for step in 3..6 {
-            let position = batches.position(step);
-            assert_eq!(position.epoch, 1);
-            seen.extend_from_slice(batches.rows(position));
+        assert_eq!(batches.per_epoch(), 2);
+        let mut left_out = Vec::new();
+        for epoch in 0..2 {
+            let mut seen = Vec::new();
+            for within in 0..2 {
+                let rows = batches.rows(BatchPosition { epoch, within });
+                assert_eq!(rows.len(), 4, "no step on a few samples");
+                seen.extend_from_slice(rows);
+            }
+            seen.sort_unstable();
+            assert!(seen.is_sorted_by(|a, b| a < b), "none twice");
+            left_out.push((0..10).filter(|row| !seen.contains(row)).collect::<Vec<_>>());
         }
-        seen.sort_unstable();
-        assert_eq!(seen, (0..10).collect::<Vec<_>>());
-        assert_eq!(batches.rows(BatchPosition { epoch: 0, within: 2 }).len(), 2);
+        assert_ne!(left_out[0], left_out[1]);
+    }
+
+    #[test]
+    fn samples_that_fill_no_batch_are_one() {
+        let mut batches = Batches::new(3, 0, 4, Seed(1));
+        assert_eq!(batches.per_epoch(), 1);
+        assert_eq!(batches.rows(BatchPosition { epoch: 2, within: 0 }).len(), 3);
     }
 
     #[test]
     fn samples_that_an_epoch_keeps_out_are_in_none_of_its_batches() {
-        let mut batches = Batches::new(10, 3, 4, Seed(1));
+        let mut batches = Batches::new(11, 3, 4, Seed(1));
         assert_eq!(batches.per_epoch(), 2);
         let first = batches.held_out(0).to_vec();
         let mut seen = first.clone();
@@ -175,7 +196,7 @@ mod tests {
             seen.extend_from_slice(batches.rows(BatchPosition { epoch: 0, within }));
         }
         seen.sort_unstable();
-        assert_eq!(seen, (0..10).collect::<Vec<_>>());
+        assert_eq!(seen, (0..11).collect::<Vec<_>>());
         assert_ne!(batches.held_out(1), first, "drawn anew");
     }
 

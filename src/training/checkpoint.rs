@@ -18,9 +18,10 @@ use thiserror::Error;
 use super::History;
 use super::early_stopping::Best;
 use super::recorder::RunningVariance;
+use super::stage_length::StagePosition;
 use crate::models::{WeightArray, Weights, WeightsError};
 
-const MAGIC: &str = "pcae checkpoint 3\n";
+const MAGIC: &str = "pcae checkpoint 4\n";
 const ROLLING: &str = "checkpoint";
 const PERMANENT: &str = "kept";
 /// A torn newest file leaves one to fall back to.
@@ -60,10 +61,10 @@ pub(super) struct Checkpoint {
     pub(super) history: History,
     /// The codes of the running epoch.
     pub(super) codes: RunningVariance,
+    /// Where in the training it is.
+    pub(super) stage: StagePosition,
     /// The best weights so far, if the training may end early.
     pub(super) best: Option<Best>,
-    /// Whether the training has ended early.
-    pub(super) ended: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,7 +74,7 @@ struct Head {
     history_columns: Vec<String>,
     /// Epoch of the best weights, and epochs since then.
     best: Option<(usize, usize)>,
-    ended: bool,
+    stage: StagePosition,
 }
 
 /// How long a checkpoint is kept.
@@ -141,7 +142,7 @@ fn encode(state: &Checkpoint, owner: &str) -> Result<Vec<u8>, CheckpointError> {
         optimizer_steps: state.optimizer_steps,
         history_columns: state.history.columns.clone(),
         best: state.best.as_ref().map(|best| (best.epoch, best.waited)),
-        ended: state.ended,
+        stage: state.stage,
     };
     let head = serde_json::to_vec(&head)?;
     let mut body = (head.len() as u64).to_le_bytes().to_vec();
@@ -237,8 +238,8 @@ fn decode(bytes: &[u8], owner: &str) -> Option<Checkpoint> {
         extra_state: doubles("memory")?,
         history,
         codes,
+        stage: head.stage,
         best,
-        ended: head.ended,
     })
 }
 
@@ -263,8 +264,8 @@ mod tests {
             extra_state: vec![0.1, 1.9],
             history,
             codes: RunningVariance { count: 2.0, means: vec![0.1, 0.2], squares: vec![0.3, 0.7] },
+            stage: StagePosition { index: 2, began: 5, ended: true, cooling_since: Some(6) },
             best: Some(Best { epoch: 4, waited: 2, loss: 0.7, weights: array(&[9.0]) }),
-            ended: true,
         }
     }
 
@@ -282,7 +283,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         save(folder.path(), OWNER, &state(7), Retention::Rolling).unwrap();
         assert_eq!(load(folder.path(), OWNER, 7), Some(state(7)));
-        let plain = Checkpoint { best: None, ended: false, ..state(8) };
+        let plain = Checkpoint { best: None, stage: StagePosition::default(), ..state(8) };
         save(folder.path(), OWNER, &plain, Retention::Rolling).unwrap();
         assert_eq!(load(folder.path(), OWNER, 8), Some(plain));
     }

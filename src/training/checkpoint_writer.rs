@@ -27,13 +27,19 @@ impl<'a> CheckpointWriter<'a> {
         checkpoint::load(&settings.folder, &settings.owner, most)
     }
 
-    /// Writes a checkpoint if one is due: always when the run is about to stop or is over.
+    /// Returns whether the state after a step is to be kept for good.
+    pub(super) fn is_wanted(&self, step: usize, per_epoch: usize) -> bool {
+        let every = self.settings.and_then(|settings| settings.keep_every);
+        every.is_some_and(|every| step.is_multiple_of(every.steps(per_epoch)))
+    }
+
+    /// Writes a checkpoint if one is due: always when the run is about to stop, or the state is to be
+    /// kept for good.
     pub(super) fn write_if_due(
         &mut self,
-        step: usize,
         epoch_ended: bool,
         stops: bool,
-        over: bool,
+        for_good: bool,
         state: impl FnOnce() -> Checkpoint,
     ) -> Result<(), CheckpointError> {
         let Some(settings) = self.settings else {
@@ -42,8 +48,7 @@ impl<'a> CheckpointWriter<'a> {
         let since = self.last.elapsed();
         let has_paid_off = self.cost.as_secs_f64() <= settings.overhead * since.as_secs_f64();
         let is_due = has_paid_off && (epoch_ended || since >= LONGEST);
-        let is_wanted = settings.keep_every.is_some_and(|every| step.is_multiple_of(every.get()));
-        let retention = if over || is_wanted { Retention::Permanent } else { Retention::Rolling };
+        let retention = if for_good { Retention::Permanent } else { Retention::Rolling };
         if !(is_due || stops || retention == Retention::Permanent) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Early stopping: the weights of the best epoch, once patience has run out.
+//! Early stopping: what happens once the validation loss has stopped falling.
 
 use std::num::NonZeroUsize;
 
@@ -6,21 +6,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::models::Weights;
-use crate::numerics::units::NonNegativeF64;
+use crate::numerics::units::Fraction;
 
-/// When training stops early. The weights of the best epoch are the result.
+/// When training stops early. Without a cooldown the weights of the best epoch are the result.
+///
+/// A model that is trained coordinate by coordinate (PCA-AE) goes on to its next coordinate
+/// instead.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "EarlyStopping")]
 pub struct EarlyStopping {
     /// Epochs to wait for a lower validation loss.
     pub patience: NonZeroUsize,
-    /// Smallest decrease of the loss that counts as an improvement.
+    /// Smallest decrease of the loss that counts as an improvement, as a share of the lowest so
+    /// far.
     #[serde(default = "nothing")]
-    pub least_gain: NonNegativeF64,
+    pub least_gain: Fraction,
+    /// Epochs that follow, in which the learning rate falls to zero along half a cosine; the last
+    /// weights are then the result. `length` is the longest time before it.
+    #[serde(default)]
+    pub cooldown: Option<NonZeroUsize>,
 }
 
-fn nothing() -> NonNegativeF64 {
-    NonNegativeF64::new(0.0).unwrap_or_else(|_| unreachable!("0 is not negative"))
+fn nothing() -> Fraction {
+    Fraction::new(0.0).unwrap_or_else(|_| unreachable!("0 is a fraction"))
 }
 
 /// The best epoch so far.
@@ -32,13 +40,13 @@ pub(super) struct Best {
     pub(super) waited: usize,
     /// Its validation loss.
     pub(super) loss: f64,
-    /// Its weights.
+    /// Its weights; none if the last weights will be the result.
     pub(super) weights: Weights,
 }
 
 impl EarlyStopping {
     /// Updates the best epoch with the loss of another; `weights` reads those of the model if they are
-    /// better.
+    /// better and needed.
     pub(super) fn watch(
         self,
         best: Option<Best>,
@@ -47,10 +55,13 @@ impl EarlyStopping {
         weights: impl FnOnce() -> Weights,
     ) -> Best {
         match best {
-            Some(best) if loss >= best.loss - self.least_gain.get() => {
+            Some(best) if loss >= best.loss * (1.0 - self.least_gain.get()) => {
                 Best { waited: best.waited + 1, ..best }
             }
-            _ => Best { epoch, waited: 0, loss, weights: weights() },
+            _ => {
+                let weights = if self.cooldown.is_none() { weights() } else { Weights::default() };
+                Best { epoch, waited: 0, loss, weights }
+            }
         }
     }
 
@@ -66,7 +77,7 @@ mod tests {
 
     #[test]
     fn patience_counts_epochs_without_a_gain() {
-        let text = "EarlyStopping(patience: 2, least_gain: 0.1)";
+        let text = "EarlyStopping(patience: 2, least_gain: 0.025)";
         let stopping: EarlyStopping = ron::from_str(text).unwrap();
         let mut best = None;
         let mut seen = Vec::new();

@@ -2,8 +2,12 @@
 //!
 //! Batches, noise, rates and weight updates depend on nothing but settings, data and the step's
 //! number, so a run that stops after any step can be resumed, or extended, to the same bytes.
+//!
+//! A model may be trained in several stages (PCA-AE: one for each coordinate). Each takes the whole
+//! length, or ends early: at once, with the weights of its best epoch, or after a cooldown.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Tensor};
 
@@ -13,6 +17,7 @@ use super::checkpoint::Checkpoint;
 use super::checkpoint_writer::CheckpointWriter;
 use super::early_stopping::Best;
 use super::recorder::Recorder;
+use super::stage_length::{StageLength, StagePosition};
 use super::trained_model::mean_reconstruction;
 use super::{
     Checkpointing, Fit, Flow, History, OptimizerSpec, Progress, TrainError, TrainSpec,
@@ -116,11 +121,10 @@ struct State<M> {
     model: M,
     adam: Adam,
     recorder: Recorder,
+    stage: StagePosition,
     best: Option<Best>,
     /// Steps taken.
     step: usize,
-    /// Whether early stopping has ended the training.
-    ended: bool,
 }
 
 impl<M: Autoencoder> State<M> {
@@ -130,13 +134,15 @@ impl<M: Autoencoder> State<M> {
         let mut adam = Adam::new(adam);
         let Some(kept) = run.checkpoints.load(steps) else {
             let recorder = Recorder::new(run.latent);
-            return Ok(Self { model, adam, recorder, best: None, step: 0, ended: false });
+            let stage = StagePosition::default();
+            return Ok(Self { model, adam, recorder, stage, best: None, step: 0 });
         };
         model.restore_extra_state(kept.extra_state)?;
         model = kept.weights.load_into(model).map_err(ModelError::from)?;
         adam.restore(kept.optimizer_steps, kept.moments, &run.inference);
         let recorder = Recorder::resumed(run.latent, kept.history, kept.codes);
-        Ok(Self { model, adam, recorder, best: kept.best, step: kept.step, ended: kept.ended })
+        let (stage, best, step) = (kept.stage, kept.best, kept.step);
+        Ok(Self { model, adam, recorder, stage, best, step })
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -148,8 +154,8 @@ impl<M: Autoencoder> State<M> {
             extra_state: self.model.extra_state(),
             history: self.recorder.history.clone(),
             codes: self.recorder.codes.clone(),
+            stage: self.stage,
             best: self.best.clone(),
-            ended: self.ended,
         }
     }
 
@@ -163,10 +169,32 @@ impl<M: Autoencoder> State<M> {
         if let (Some(stopping), Some(loss), true) = (run.spec.early_stopping, loss, is_whole) {
             let weights = || Weights::of(&self.model);
             let best = stopping.watch(self.best.take(), epoch, loss, weights);
-            self.ended = stopping.is_over(&best);
+            if stopping.is_over(&best) {
+                self.stage.ended = true;
+            }
             self.best = Some(best);
         }
         loss
+    }
+
+    /// Lets the rate fall from here on, if it should and has not begun to.
+    fn cool_down_if_due(&mut self, length: StageLength) {
+        let waited_long_enough = self.step >= self.stage.began + length.steps;
+        if length.cooldown.is_some() && (self.stage.ended || waited_long_enough) {
+            self.stage.cooling_since.get_or_insert(self.step);
+        }
+    }
+
+    /// Goes on to the next stage from the result of this one.
+    fn next_stage(&mut self) -> Result<(), TrainError> {
+        if let Some(best) = self.best.take().filter(|best| !best.weights.0.is_empty()) {
+            self.model = best.weights.load_into(self.model.clone()).map_err(ModelError::from)?;
+        }
+        self.model.next_stage()?;
+        self.adam.reset();
+        let (index, began) = (self.stage.index + 1, self.step);
+        self.stage = StagePosition { index, began, ..StagePosition::default() };
+        Ok(())
     }
 }
 
@@ -183,10 +211,14 @@ impl Run<'_> {
         }
         let mut batches = Batches::new(samples.len(), held_out, self.spec.batch_size.get(), seed);
         let per_epoch = batches.per_epoch();
-        let stage_steps = self.spec.length.steps(per_epoch);
-        let steps = stage_steps * model.stages();
+        let length = StageLength::of(self.spec, per_epoch);
+        let stages = model.stages();
+        let steps = length.most() * stages;
         let mut state = State::load_or_start(self, model, steps)?;
-        if state.ended {
+        let is_over = |stage: StagePosition, step| {
+            stage.index + 1 == stages && length.is_over(stage, step)
+        };
+        if is_over(state.stage, state.step) {
             return finish(Weights::of(&state.model), state.best, state.recorder.history);
         }
         let inference = self.inference.clone();
@@ -204,9 +236,8 @@ impl Run<'_> {
             for (index, batch) in (resumed_from..steps).zip(prefetched) {
                 let BatchPosition { epoch: epoch_index, within } = batches.position(index);
                 let (step, epoch) = (index + 1, epoch_index + 1);
-                if index > 0 && index.is_multiple_of(stage_steps) {
-                    state.model.next_stage()?;
-                    state.adam.reset();
+                if length.is_over(state.stage, index) {
+                    state.next_stage()?;
                     let prepare = &mut |context: &EpochContext<'_>| state.model.prepare(context);
                     with_context(&mut batches, epoch_index, prepare);
                 }
@@ -220,8 +251,7 @@ impl Run<'_> {
                 let noise = state.model.noise(&mut rng, batch.len());
                 let output = state.model.losses_and_gradients(&batch.on(&self.training, noise));
                 let terms = finite_terms(output.terms, epoch, step)?;
-                let rate_factor =
-                    self.spec.schedule.factor(index % stage_steps, stage_steps, per_epoch);
+                let rate_factor = length.rate_factor(self.spec.schedule, state.stage, index);
                 state.model = state.adam.step(state.model, output.gradients, rate_factor);
                 state.step = step;
                 let epoch_ended = within + 1 == per_epoch;
@@ -231,10 +261,13 @@ impl Run<'_> {
                 with_context(&mut batches, epoch_index, after);
 
                 state.recorder.add_step(epoch, &terms, &points(output.codes));
-                let is_last = step == steps;
-                let ends_row = epoch_ended || is_last;
+                let ends_row = epoch_ended || is_over(state.stage, step);
+                let began = Instant::now();
                 let validation =
                     if ends_row { state.end_epoch(self, epoch, epoch_ended) } else { None };
+                let validation_time =
+                    if validation.is_some() { began.elapsed() } else { Duration::ZERO };
+                state.cool_down_if_due(length);
                 let flow = observer(&Progress {
                     epoch,
                     epochs: steps.div_ceil(per_epoch),
@@ -246,11 +279,14 @@ impl Run<'_> {
                     rate_factor,
                     dimension: state.recorder.dimension(),
                     validation,
+                    validation_time,
                 });
-                let over = state.ended || is_last;
+                let over = is_over(state.stage, step);
                 let stops = flow == Flow::Stop && !over;
-                self.checkpoints
-                    .write_if_due(step, epoch_ended, stops, over, || state.checkpoint())?;
+                let wanted = self.checkpoints.is_wanted(step, per_epoch);
+                self.checkpoints.write_if_due(epoch_ended, stops, over || wanted, || {
+                    state.checkpoint()
+                })?;
                 if stops {
                     return Ok(Outcome::Stopped { step });
                 }
@@ -266,8 +302,8 @@ impl Run<'_> {
 /// Returns the result of a training that is over: the last weights, or the best ones.
 fn finish(last: Weights, best: Option<Best>, history: History) -> Result<Outcome, TrainError> {
     let (weights, best_epoch) = match best {
-        Some(best) => (best.weights, Some(best.epoch)),
-        None => (last, None),
+        Some(best) if !best.weights.0.is_empty() => (best.weights, Some(best.epoch)),
+        _ => (last, None),
     };
     // The losses were finite before the last update; the update itself may not be.
     match weights.0.iter().find(|(_, array)| !array.values.iter().all(|v| v.is_finite())) {
@@ -322,8 +358,8 @@ mod tests {
         assert_eq!(history.columns.join(" "), names);
         assert_eq!(history.rows.len(), 15);
         assert!(
-            history.rows.iter().all(|row| (row[1] - 4.0).abs() < 1e-9),
-            "50 images in batches of 16"
+            history.rows.iter().all(|row| (row[1] - 3.0).abs() < 1e-9),
+            "50 images in whole batches of 16"
         );
         assert!(history.rows[14][2] < 0.7 * history.rows[0][2], "{:?}", history.rows);
         assert!(history.rows[14][6] >= 1.0, "gamma was laid out around some j");

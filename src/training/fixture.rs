@@ -34,7 +34,7 @@ fn training_images(data: &DatasetSpec) -> Images {
     }
 }
 
-/// Twelve epochs of four steps whose last batch is smaller.
+/// Twelve epochs of three steps; two samples are left over.
 pub(super) struct Fixture {
     pub(super) model: ModelSpec,
     pub(super) spec: TrainSpec,

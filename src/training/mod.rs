@@ -18,6 +18,7 @@ mod recorder;
 #[cfg(test)]
 mod resume_tests;
 mod schedule;
+mod stage_length;
 mod trained_model;
 
 use std::num::NonZeroUsize;
@@ -28,7 +29,7 @@ use thiserror::Error;
 
 pub(crate) use self::adam::Adam;
 pub use self::adam::AdamSpec;
-pub(crate) use self::batches::Batches;
+pub(crate) use self::batches::{Batches, per_epoch};
 pub use self::batches::TrainingData;
 pub use self::checkpoint::CheckpointError;
 pub use self::early_stopping::EarlyStopping;
@@ -132,8 +133,8 @@ pub enum TrainError {
 pub struct TrainSpec {
     /// How long to train; a model of several stages trains this long in each.
     pub length: Length,
-    /// Samples in each step; the last batch of an epoch may be smaller, so 3000 samples in
-    /// batches of 256 make 12 steps an epoch.
+    /// Samples in each step. An epoch has whole batches only: 3000 samples in batches of 256 make 11
+    /// steps, and 184 samples, others in each epoch, are left out.
     pub batch_size: NonZeroUsize,
     /// The optimizer.
     pub optimizer: OptimizerSpec,

@@ -1,9 +1,9 @@
 //! What a training reports to its observer, what the observer answers, and how it ends.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{History, TrainedModel};
+use super::{History, Length, TrainedModel};
 
 /// Where a training keeps its state.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +15,8 @@ pub struct Checkpointing {
     /// Share of the time that writing checkpoints may take; one is written at the end of an epoch
     /// once that share is kept.
     pub overhead: f64,
-    /// Steps after which a permanent checkpoint is written, so that a shorter run is available later.
-    pub keep_every: Option<NonZeroUsize>,
+    /// How often a permanent checkpoint is written, so that a shorter run is available later.
+    pub keep_every: Option<Length>,
 }
 
 /// How far a training has come.
@@ -42,6 +42,8 @@ pub struct Progress<'a> {
     pub dimension: Option<usize>,
     /// Validation loss after this epoch, if it has ended and there are samples for it.
     pub validation: Option<f64>,
+    /// How long it took to compute.
+    pub validation_time: Duration,
 }
 
 /// What an observer wants to happen next.

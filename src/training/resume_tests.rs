@@ -109,8 +109,7 @@ fn a_permanent_checkpoint_in_between_makes_a_shorter_run_free() {
     fixture.spec.length = epochs(4);
     let whole = fixture.bytes(None);
     let folder = tempfile::tempdir().unwrap();
-    let four_epochs = NonZeroUsize::new(16).unwrap();
-    let keep = Checkpointing { keep_every: Some(four_epochs), ..checkpointing(&folder, 0.0) };
+    let keep = Checkpointing { keep_every: Some(epochs(4)), ..checkpointing(&folder, 0.0) };
     fixture.spec.length = epochs(10);
     fixture.bytes(Some(&keep));
     fixture.spec.length = epochs(4);

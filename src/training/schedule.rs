@@ -58,7 +58,7 @@ impl Schedule {
 }
 
 /// Returns the height of half a cosine that falls from 1 to 0 over some steps.
-fn fall(step: f64, steps: f64) -> f64 {
+pub(super) fn fall(step: f64, steps: f64) -> f64 {
     let fallen = (step / steps.max(1.0)).clamp(0.0, 1.0);
     f64::midpoint(1.0, (std::f64::consts::PI * fallen).cos())
 }

@@ -36,6 +36,9 @@ pub struct ModelFiles {
 struct Description {
     model: ModelSpec,
     samples: SampleForm,
+    /// The loss that the model was trained on, also where the settings leave it to the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reconstruction: Option<Reconstruction>,
 }
 
 impl TrainedModel {
@@ -51,7 +54,9 @@ impl TrainedModel {
 
     /// Returns the content of the files that hold this model.
     pub fn to_files(&self) -> Result<ModelFiles, TrainError> {
-        let description = Description { model: self.spec.clone(), samples: self.form };
+        let reconstruction = self.spec.reconstruction(self.form);
+        let description =
+            Description { model: self.spec.clone(), samples: self.form, reconstruction };
         let mut description = serde_json::to_vec_pretty(&description)?;
         description.push(b'\n');
         let weights = self.weights.to_bytes().map_err(ModelError::from)?;
@@ -60,7 +65,7 @@ impl TrainedModel {
 
     /// Reads a model from the content of its files, and checks that the weights fit.
     pub fn from_files(files: &ModelFiles) -> Result<Self, TrainError> {
-        let Description { model, samples } = serde_json::from_slice(&files.description)?;
+        let Description { model, samples, .. } = serde_json::from_slice(&files.description)?;
         let weights = Weights::from_bytes(&files.weights).map_err(ModelError::from)?;
         model.codec(samples, &weights, &open(DeviceName::default())?)?;
         Ok(Self { spec: model, form: samples, weights })
@@ -161,7 +166,7 @@ mod tests {
     use crate::data::ImageShape;
     use crate::device::test_device;
     use crate::training::Fit;
-    use crate::training::fixture::{Fixture, models};
+    use crate::training::fixture::{Fixture, models, options};
 
     #[test]
     fn a_stored_model_gives_the_same_codes() {
@@ -175,6 +180,24 @@ mod tests {
             assert_eq!(codes, model.encode(&fixture.samples, test_device()).unwrap(), "{name}");
             let reconstruction = model.reconstruction(&fixture.samples, test_device()).unwrap();
             assert!(reconstruction > 0.0 && reconstruction < 64.0, "{name}: {reconstruction}");
+        }
+    }
+
+    #[test]
+    fn the_loss_that_a_model_was_trained_on_is_in_its_record() {
+        for (model, loss) in [
+            ("Ae(latent: 2, network: Conv(channels: [4, 6]))", "CrossEntropy"),
+            ("PcaAe(latent: 2, network: Conv(channels: [4, 6]))", "MeanCrossEntropy"),
+            (
+                "Ae(latent: 2, network: Conv(channels: [4, 6]), reconstruction: SquaredError)",
+                "SquaredError",
+            ),
+        ] {
+            let fixture = Fixture::with(options().from_str(model).unwrap());
+            let Fit::Finished { model, .. } = fixture.run(None, 0) else { panic!("not finished") };
+            let description = model.to_files().unwrap().description;
+            let description: serde_json::Value = serde_json::from_slice(&description).unwrap();
+            assert_eq!(description["reconstruction"], loss);
         }
     }
 

@@ -64,9 +64,9 @@ pub fn train_classifier<M: Scores>(
             return Err(ClassificationError::NotFinite { loss, epoch });
         }
         network = adam.step(network, gradients, 1.0);
-        sum += f64::from(loss) * rows.len() as f64;
+        sum += f64::from(loss);
         if place.within + 1 == per_epoch {
-            if observer(epoch, sum / samples.len() as f64) == Flow::Stop {
+            if observer(epoch, sum / per_epoch as f64) == Flow::Stop {
                 return Ok(None);
             }
             sum = 0.0;
