@@ -102,7 +102,7 @@ pub(super) fn by_way_of<D>(
     let count = points.count();
     let all = (chosen.len() + count) as u64;
     let anchors = Points::from_rows(points.width(), points.coordinates(chosen));
-    let (table, components) =
+    let (table, parts) =
         graph_distances(&anchors, spec.neighbors, &mut |done, _| on_progress(done, all))?;
     let mut report = |done: usize| on_progress((chosen.len() + done) as u64, all);
     let found = nearest_anchors(points, &anchors, &mut report)?;
@@ -123,7 +123,7 @@ pub(super) fn by_way_of<D>(
     let unit = distances.unit();
     let legs = legs.iter().map(|leg| (leg / unit) as f32).collect();
     let linked = distances.with_links(Links { link, nearest, legs })?;
-    Ok(linked.with_components(Some(components)))
+    Ok(linked.with_parts(Some(parts)))
 }
 
 /// Returns the nearest anchor of each point, and how far it is.

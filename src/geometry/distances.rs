@@ -4,7 +4,7 @@
 //! Training asks for the distances of one batch after the other; everything that takes time is
 //! done before.
 
-use super::{AnchorLink, GeometryError, Rescale};
+use super::{AnchorLink, GeometryError, Parts, Rescale};
 
 /// Distances between `n` points, each of them twice.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Distances {
     links: Option<Links>,
     mean_before_scaling: f64,
     rescale: Rescale,
-    components: Option<usize>,
+    parts: Option<Parts>,
 }
 
 /// Which anchor each point is linked with.
@@ -41,7 +41,7 @@ impl Distances {
         if values.len() != n * n {
             return Err(GeometryError::NotSquare { n, found: values.len() });
         }
-        Ok(Self { side: n, values, links: None, mean_before_scaling, rescale, components: None })
+        Ok(Self { side: n, values, links: None, mean_before_scaling, rescale, parts: None })
     }
 
     /// Makes the points of the table anchors, which other points are linked with.
@@ -59,10 +59,10 @@ impl Distances {
         Ok(Self { links: Some(links), ..self })
     }
 
-    /// Says how many separate parts the graph had before they were joined.
+    /// Says which separate parts the graph had before they were joined.
     #[must_use]
-    pub fn with_components(self, components: Option<usize>) -> Self {
-        Self { components, ..self }
+    pub fn with_parts(self, parts: Option<Parts>) -> Self {
+        Self { parts, ..self }
     }
 
     /// Returns the number of points.
@@ -108,9 +108,9 @@ impl Distances {
         }
     }
 
-    /// Returns how many separate parts the graph had before they were joined, if it is known.
-    pub const fn components(&self) -> Option<usize> {
-        self.components
+    /// Returns which separate parts the graph had before they were joined, if it is known.
+    pub const fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
     }
 
     /// Returns the squared distances between the chosen points, row-major, after scaling.

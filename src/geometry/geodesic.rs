@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::anchors::anchored;
 use super::paths::shortest_paths;
-use super::{Anchors, Distances, GeometryError, Graph, Neighbors, PointSource, memory};
+use super::{Anchors, Distances, GeometryError, Graph, Neighbors, Parts, PointSource, memory};
 use crate::numerics::Points;
 
 /// Distances along the neighbor graph of training samples.
@@ -29,7 +29,8 @@ use crate::numerics::Points;
 /// ```
 ///
 /// Without anchors the table holds all pairs, 4 bytes each: 10,000 samples take 400 MB. A graph in
-/// separate parts is joined at the closest points of every two parts; the log says so.
+/// separate parts is joined at the closest points of every two parts: of equally close ones, those
+/// with the lowest rows. The log says so, and `about.json` has the parts and what joins them.
 // `D` names the samples, for whoever can find them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Geodesic")]
@@ -67,23 +68,23 @@ impl Distances {
             return anchored(points, spec, anchors, on_progress);
         }
         memory::check_table(points.count())?;
-        let (table, components) = graph_distances(&points.all(), spec.neighbors, on_progress)?;
+        let (table, parts) = graph_distances(&points.all(), spec.neighbors, on_progress)?;
         let mean = mean_of_rows(&table, points.count());
         let distances = scaled(table, points.count(), mean, spec.rescale)?;
-        Ok(distances.with_components(Some(components)))
+        Ok(distances.with_parts(Some(parts)))
     }
 }
 
-/// Returns the distances between all points along their graph, row-major, and the number of
-/// separate parts that it had.
+/// Returns the distances between all points along their graph, row-major, and the parts that it
+/// had before they were joined.
 pub(super) fn graph_distances(
     points: &Points,
     neighbors: NonZeroUsize,
     on_progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Vec<f32>, usize), GeometryError> {
+) -> Result<(Vec<f32>, Parts), GeometryError> {
     let neighbors = Neighbors::of(points, neighbors.get())?;
     let graph = Graph::connect(points, &neighbors);
-    Ok((shortest_paths(&graph, on_progress), graph.components_joined()))
+    Ok((shortest_paths(&graph, on_progress), graph.parts().clone()))
 }
 
 /// Divides a table by the mean of all distances that follow from it, if that is asked for.
@@ -214,7 +215,7 @@ mod tests {
         let points = Points::new(4, 1, vec![0.0, 1.0, 100.0, 101.0]).unwrap();
         let raw = Distances::geodesic(&points, &spec(1, Rescale::None), &mut |_, _| ()).unwrap();
         assert_eq!(between(&raw, 0, 3), 101.0);
-        assert_eq!(raw.components(), Some(2));
+        assert_eq!(raw.parts().unwrap().components, 2);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The neighborhood graph: every point linked with its nearest neighbors, in both directions.
 //!
 //! What: symmetric union of the neighbor lists, Euclidean edge weights. Separate components are
-//! joined by the closest pair of points of every two components, so no distance is infinite.
+//! joined by the closest pair of points of every two components, so no distance is infinite. Of
+//! equally close pairs the one with the lowest rows is taken, first in the component with the lowest
+//! row: on a lattice another choice may change many distances, so the record says how many there are.
 //! Reference: Tenenbaum et al. 2000 (Isomap); joining as scikit-learn's Isomap does it.
 //! Checked against: hand-drawn graphs below; scikit-learn and SciPy in geodesic.rs.
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
+use serde::{Deserialize, Serialize};
 
 use super::Neighbors;
 use super::search::{BLOCK, Room, Search};
@@ -17,7 +20,30 @@ pub struct Graph {
     /// Edges of node `i` are `edges[offsets[i]..offsets[i + 1]]`.
     offsets: Vec<usize>,
     edges: Vec<(u32, f64)>,
-    components_joined: usize,
+    parts: Parts,
+}
+
+/// The connected components that the links between neighbors leave, and what joins them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// How many there are; 1 if nothing is apart.
+    pub components: usize,
+    /// One for every two components.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bridges: Vec<Bridge>,
+}
+
+/// The link that joins two components.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bridge {
+    /// A point of the component with the lowest row.
+    pub from: u32,
+    /// Its closest point in the other component.
+    pub to: u32,
+    /// Their distance, before rescaling.
+    pub length: f64,
+    /// How many points of the first component are as close to the second.
+    pub equally_short: usize,
 }
 
 impl Graph {
@@ -31,8 +57,10 @@ impl Graph {
             }
         }
         let components = components(rows, &links);
-        links.extend(bridges(points, &components));
-        Self { components_joined: components.len(), ..Self::from_links(rows, &links) }
+        let bridges = bridges(points, &components);
+        links.extend(bridges.iter().map(|bridge| (bridge.from, bridge.to, bridge.length)));
+        let parts = Parts { components: components.len(), bridges };
+        Self { parts, ..Self::from_links(rows, &links) }
     }
 
     /// Makes the graph that has each link in both directions, and none of them twice.
@@ -49,7 +77,7 @@ impl Graph {
             offsets[row + 1] += offsets[row];
         }
         let edges = both.into_iter().map(|(_, to, length)| (to, length)).collect();
-        Self { offsets, edges, components_joined: 1 }
+        Self { offsets, edges, parts: Parts { components: 1, bridges: Vec::new() } }
     }
 
     /// Returns the number of nodes.
@@ -62,9 +90,9 @@ impl Graph {
         &self.edges[self.offsets[node]..self.offsets[node + 1]]
     }
 
-    /// Returns how many separate components the neighbor links alone left; 1 if none was apart.
-    pub const fn components_joined(&self) -> usize {
-        self.components_joined
+    /// Returns the components that the neighbor links alone left, and what joins them.
+    pub const fn parts(&self) -> &Parts {
+        &self.parts
     }
 }
 
@@ -93,7 +121,7 @@ fn root(parents: &mut [u32], mut node: u32) -> u32 {
 }
 
 /// Returns the closest pair of points of every two components.
-fn bridges(points: &Points, components: &[Vec<u32>]) -> Vec<(u32, u32, f64)> {
+fn bridges(points: &Points, components: &[Vec<u32>]) -> Vec<Bridge> {
     if components.len() < 2 {
         return Vec::new();
     }
@@ -106,15 +134,17 @@ fn bridges(points: &Points, components: &[Vec<u32>]) -> Vec<(u32, u32, f64)> {
     let mut found = Vec::new();
     for left in 0..components.len() {
         for right in left + 1..components.len() {
-            let (from, to, length) = closest_pair(&parts[left], &searches[right]);
-            found.push((components[left][from as usize], components[right][to as usize], length));
+            let closest = closest_pair(&parts[left], &searches[right]);
+            let from = components[left][closest.from as usize];
+            let to = components[right][closest.to as usize];
+            found.push(Bridge { from, to, ..closest });
         }
     }
     found
 }
 
 /// Returns the rows and the distance of the two points that are closest to each other.
-fn closest_pair(left: &Points, right: &Search<'_>) -> (u32, u32, f64) {
+fn closest_pair(left: &Points, right: &Search<'_>) -> Bridge {
     let mut nearest = vec![(0, 0.0); left.rows()];
     nearest.par_chunks_mut(BLOCK).enumerate().for_each_init(
         Room::default,
@@ -126,7 +156,9 @@ fn closest_pair(left: &Points, right: &Search<'_>) -> (u32, u32, f64) {
     );
     let pairs = nearest.iter().zip(0..).map(|(&(to, length), from)| (from, to, length));
     // The first of equals, so that the result is unique.
-    pairs.min_by(|a, b| a.2.total_cmp(&b.2)).unwrap_or_default()
+    let (from, to, length) = pairs.min_by(|a, b| a.2.total_cmp(&b.2)).unwrap_or_default();
+    let as_close = |(_, other): &&(u32, f64)| other.total_cmp(&length).is_eq();
+    Bridge { from, to, length, equally_short: nearest.iter().filter(as_close).count() }
 }
 
 #[cfg(test)]
@@ -144,21 +176,33 @@ mod tests {
         let graph = graph(&[0.0, 1.0, 3.0], 1);
         assert_eq!(graph.edges(1), [(0, 1.0), (2, 2.0)]);
         assert_eq!(graph.edges(2), [(1, 2.0)]);
-        assert_eq!(graph.components_joined(), 1);
+        assert_eq!(*graph.parts(), Parts { components: 1, bridges: Vec::new() });
     }
 
     #[test]
     fn separate_components_are_joined_by_their_closest_points() {
         let graph = graph(&[0.0, 1.0, 10.0, 11.0], 1);
-        assert_eq!(graph.components_joined(), 2);
+        let bridge = Bridge { from: 1, to: 2, length: 9.0, equally_short: 1 };
+        assert_eq!(*graph.parts(), Parts { components: 2, bridges: vec![bridge] });
         assert_eq!(graph.edges(1), [(0, 1.0), (2, 9.0)]);
         assert_eq!(graph.edges(0), [(1, 1.0)]);
     }
 
     #[test]
+    fn of_equally_short_bridges_the_one_of_the_lowest_rows_is_taken() {
+        // Two columns of three points, side by side, in an order of their own.
+        let corners = [[5.0, 1.0], [0.0, 2.0], [0.0, 1.0], [5.0, 0.0], [0.0, 0.0], [5.0, 2.0]];
+        let points = Points::new(6, 2, corners.concat()).unwrap();
+        let graph = Graph::connect(&points, &Neighbors::of(&points, 2).unwrap());
+        let bridge = Bridge { from: 0, to: 2, length: 5.0, equally_short: 3 };
+        assert_eq!(*graph.parts(), Parts { components: 2, bridges: vec![bridge] });
+    }
+
+    #[test]
     fn three_components_get_a_bridge_between_every_two() {
         let graph = graph(&[0.0, 1.0, 10.0, 11.0, 30.0, 31.0], 1);
-        assert_eq!(graph.components_joined(), 3);
+        assert_eq!(graph.parts().components, 3);
+        assert_eq!(graph.parts().bridges.len(), 3);
         assert_eq!(graph.edges(4), [(1, 29.0), (3, 19.0), (5, 1.0)]);
     }
 }

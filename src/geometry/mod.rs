@@ -24,7 +24,7 @@ use thiserror::Error;
 pub use self::anchors::{AnchorLink, Anchors};
 pub use self::distances::{Distances, Links};
 pub use self::geodesic::{GeodesicSpec, Rescale};
-pub use self::graph::Graph;
+pub use self::graph::{Bridge, Graph, Parts};
 pub use self::knn::{Neighbors, nearest_among};
 pub use self::within::counts_within;
 use crate::numerics::Points;

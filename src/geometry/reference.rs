@@ -56,7 +56,7 @@ fn distances_agree_with_scikit_learn_and_scipy() {
     for case in cases {
         let points = Points::new(case.rows, case.width, case.points).unwrap();
         let found = Distances::geodesic(&points, &spec(case.neighbors), &mut |_, _| ()).unwrap();
-        assert_eq!(found.components(), Some(case.components));
+        assert_eq!(found.parts().unwrap().components, case.components);
         for (&found, &expected) in found.values().iter().zip(&case.distances) {
             assert!((f64::from(found) - expected).abs() <= 1e-6 * expected);
         }
@@ -78,7 +78,7 @@ fn distances_by_way_of_anchors_agree_with_scikit_learn_and_scipy() {
         for (link, expected) in all {
             let settings = spec(case.neighbors);
             let found = by_way_of(&points, &case.anchors, &settings, link, &mut |_, _| ()).unwrap();
-            assert_eq!(found.components(), Some(case.components));
+            assert_eq!(found.parts().unwrap().components, case.components);
             assert_eq!(found.links().unwrap().nearest, case.nearest);
             let mean = expected.iter().sum::<f64>() / expected.len() as f64;
             assert!((found.mean_before_scaling() / mean - 1.0).abs() < 1e-7, "{link:?}");

@@ -65,7 +65,7 @@ pub type Geodesic = GeodesicSpec<StageRef<TrainSamples>>;
 
 impl Stage for Geodesic {
     fn kind(&self) -> Kind {
-        Kind { name: "Geodesic", version: 1 }
+        Kind { name: "Geodesic", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -107,11 +107,14 @@ impl Stage for Geodesic {
             self.neighbors
         ));
         let distances = Distances::geodesic(&samples, self, &mut report_counts(context, "point"))?;
-        if let Some(parts) = distances.components().filter(|parts| *parts > 1) {
-            let line = format!(
-                "the graph has {parts} connected components, joined at their closest points"
-            );
-            context.log(&line);
+        if let Some(parts) = distances.parts().filter(|parts| parts.components > 1) {
+            let components = parts.components;
+            let tied = parts.bridges.iter().filter(|bridge| bridge.equally_short > 1).count();
+            context.log(&format!(
+                "the graph has {components} connected components, joined at their closest points; \
+                 {tied} of {} links could have been another of the same length",
+                parts.bridges.len()
+            ));
         }
         let scaling = match self.rescale {
             Rescale::UnitMean => "before rescaling, 1 after",

@@ -9,7 +9,7 @@ use super::arrays::{read_array, write_array};
 use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
-use crate::geometry::{AnchorLink, Distances, GeometryError, Links, Rescale};
+use crate::geometry::{AnchorLink, Distances, GeometryError, Links, Parts, Rescale};
 
 const TABLE: &str = "distances.npy";
 const NEAREST: &str = "nearest.npy";
@@ -19,9 +19,10 @@ const LEGS: &str = "legs.npy";
 struct About {
     mean_before_scaling: f64,
     rescale: Rescale,
-    /// Separate parts of the graph before they were joined.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    components: Option<usize>,
+    /// Separate parts of the graph before they were joined; with anchors, their rows are those of the
+    /// table.
+    #[serde(flatten)]
+    parts: Option<Parts>,
     /// How points are linked with anchors; absent if the table is between all points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     anchors: Option<AnchorLink>,
@@ -41,7 +42,7 @@ impl Artifact for Distances {
         let about = About {
             mean_before_scaling: self.mean_before_scaling(),
             rescale: self.rescale(),
-            components: self.components(),
+            parts: self.parts().cloned(),
             anchors: self.links().map(|links| links.link),
         };
         writer.write_json("about.json", &about)
@@ -52,7 +53,7 @@ impl Artifact for Distances {
         let about: About = reader.read_json("about.json")?;
         let table = Self::from_parts(rows, values, about.mean_before_scaling, about.rescale)
             .map_err(|error| ArtifactError::malformed(TABLE, error))?
-            .with_components(about.components);
+            .with_parts(about.parts);
         let Some(link) = about.anchors else {
             return Ok(table);
         };
@@ -73,6 +74,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::geometry::Bridge;
 
     const FILES: [&str; 4] = ["about.json", LEGS, NEAREST, TABLE];
 
@@ -99,7 +101,9 @@ mod tests {
     #[test]
     fn distances_come_back_as_they_were() {
         let plain = Distances::from_parts(2, vec![0.0, 7.0, 7.0, 0.0], 3.5, Rescale::None).unwrap();
-        let mut all = vec![plain.clone(), plain.with_components(Some(3))];
+        let bridge = Bridge { from: 0, to: 1, length: 2.5, equally_short: 2 };
+        let parts = Parts { components: 2, bridges: vec![bridge] };
+        let mut all = vec![plain.clone(), plain.with_parts(Some(parts))];
         for link in [AnchorLink::AsAnchor, AnchorLink::StraightInCell, AnchorLink::ViaAnchor] {
             all.push(distances(link));
         }
@@ -151,6 +155,6 @@ mod tests {
         let about = br#"{"mean_before_scaling": 1.0, "rescale": "None"}"#;
         writer.write("about.json", about).unwrap();
         let read = read(&writer).unwrap();
-        assert_eq!((read.len(), read.components(), read.links()), (2, None, None));
+        assert_eq!((read.len(), read.parts(), read.links()), (2, None, None));
     }
 }
