@@ -4,6 +4,7 @@
 //! filled in for each combination of axis labels ([`expand`]) and only then parsed.
 
 pub(crate) mod bounds;
+mod choice;
 pub mod diagnostic;
 pub mod expand;
 pub mod extend;

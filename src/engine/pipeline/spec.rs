@@ -12,8 +12,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::bounds::{DEEPEST_BRACKETS, LARGEST_NOTES, LONGEST_NAME, MOST_AXES, MOST_LIMITS};
+use super::choice::Chooser;
 use super::diagnostic::Diagnostic;
-use super::if_present::choose;
 use super::lexer::{self, Token};
 use super::parse_error;
 use super::scale::{self, Scale};
@@ -29,8 +29,16 @@ pub struct Axis {
     pub name: String,
     /// Labels with the place of their value.
     pub values: Vec<(String, Span)>,
+    /// Labels whose value is `Absent`: reports may mention them, but nothing has them.
+    pub absent: Vec<String>,
     /// Whether it is written as a list, each value its own label.
     pub is_list: bool,
+}
+
+impl Axis {
+    const fn empty(name: String) -> Self {
+        Self { name, values: Vec::new(), absent: Vec::new(), is_list: false }
+    }
 }
 
 /// Some values of another axis.
@@ -226,25 +234,31 @@ impl Reader<'_> {
             Some(scale) => format!("{name}-{}", scale.name),
             None => name,
         };
-        let axes = self.named(&outline.axes, "axis");
-        self.check_axis_names(&axes);
-        let axes = self.axes(axes, scale.as_ref());
-        let axes_are_sound = self.mistakes.len() == before;
         let data = outline.data.and_then(|raw| self.typed::<String>(raw));
         let search_paths = SearchPaths::new(self.source.folder(), data.as_deref(), probe);
-        let mut choices = BTreeMap::new();
-        let shared = self.named(&outline.shared, "shared value").into_iter();
-        let shared = shared.map(|value| {
-            let value = scale::put_in(self.source, value, scale.as_ref());
-            choose(self.source, value, &search_paths, &mut choices, &mut self.mistakes)
+        let (source, search_paths) = (self.source, &search_paths);
+        let mut chooser =
+            Chooser { source, scale: None, search_paths, choices: BTreeMap::new() };
+        let scale = scale.map(|mut scale| {
+            let fields = scale.fields.into_iter();
+            scale.fields = fields.map(|one| chooser.choose(one, &mut self.mistakes)).collect();
+            scale
         });
-        let shared = shared.collect();
+        chooser.scale = scale.as_ref();
+        let axes = self.named(&outline.axes, "axis");
+        self.check_axis_names(&axes);
+        let axes = self.axes(axes, &mut chooser);
+        let axes_are_sound = self.mistakes.len() == before;
+        let shared = self.named(&outline.shared, "shared value").into_iter();
+        let shared = shared.map(|value| chooser.choose(value, &mut self.mistakes)).collect();
         let limits = self.limits(&outline.limits);
         let notes = self.notes(&outline.notes);
         let stages = self.named(&outline.stages, "stage").into_iter();
-        let stages = stages.map(|stage| scale::put_in(self.source, stage, scale.as_ref()));
+        let stages = stages.map(|stage| chooser.choose(stage, &mut self.mistakes));
+        let stages: Vec<_> = stages.collect();
+        let choices = chooser.choices;
         let (absent, stages): (Vec<_>, Vec<_>) =
-            stages.partition(|stage| scale::is_absent(self.source, stage));
+            stages.into_iter().partition(|stage| scale::is_absent(self.source, stage));
         if stages.is_empty() && self.mistakes.is_empty() {
             let at = Span::new(0, self.source.text().len().min(1));
             self.mistakes.push(
@@ -262,7 +276,7 @@ impl Reader<'_> {
             scale,
             absent,
             limits,
-            search_paths,
+            search_paths: search_paths.clone(),
             choices,
             notes,
             stages,
@@ -367,25 +381,25 @@ impl Reader<'_> {
     }
 
     /// Reads all axes; one may be a part of an axis before it.
-    fn axes(&mut self, named: Vec<Named>, scale: Option<&Scale>) -> Vec<Axis> {
+    fn axes(&mut self, named: Vec<Named>, chooser: &mut Chooser<'_>) -> Vec<Axis> {
         let mut axes: Vec<Axis> = Vec::with_capacity(named.len());
         for axis in named {
-            let axis = scale::put_in(self.source, axis, scale);
+            let axis = chooser.choose(axis, &mut self.mistakes);
             let text = self.source.slice(axis.value);
             if text.starts_with("AtScale") {
-                let names = scale.iter().flat_map(|scale| &scale.fields);
+                let names = chooser.scale.iter().flat_map(|scale| &scale.fields);
                 let names: Vec<&str> = names.map(|field| field.name.as_str()).collect();
                 let message = "this is no field of the scales with labels in it";
                 let help = format!("their fields are {}", names.join(", "));
                 self.mistakes.push(Diagnostic::new(axis.value, message).help(help));
-                axes.push(Axis { name: axis.name, values: Vec::new(), is_list: false });
+                axes.push(Axis::empty(axis.name));
                 continue;
             }
             let first = lexer::tokens(text).first().map(|token| token.text(text));
             let axis = if first.is_some_and(|word| word == "Of" || word == "First") {
                 self.subset(axis, &axes)
             } else {
-                self.axis(axis)
+                self.axis(axis, chooser)
             };
             axes.push(axis);
         }
@@ -394,7 +408,7 @@ impl Reader<'_> {
 
     /// Reads an axis that has some of the values of another.
     fn subset(&mut self, axis: Named, axes: &[Axis]) -> Axis {
-        let mut part = Axis { name: axis.name, values: Vec::new(), is_list: false };
+        let mut part = Axis::empty(axis.name);
         let text = self.source.slice(axis.value);
         let subset = match dialect().from_str::<Subset>(text) {
             Ok(subset) => subset,
@@ -433,6 +447,7 @@ impl Reader<'_> {
                             ..mistake
                         }),
                         Some(value) => part.values.push(value.clone()),
+                        None if of.absent.contains(label) => part.absent.push(label.clone()),
                         None => self.mistakes.push(mistake.suggest(label, &known)),
                     }
                 }
@@ -447,32 +462,38 @@ impl Reader<'_> {
 
     /// Reads the values of an axis: `{ "label": value }`, or `[1, 2, 3]` where the text of each
     /// plain value is its label.
-    fn axis(&mut self, axis: Named) -> Axis {
+    fn axis(&mut self, axis: Named, chooser: &mut Chooser<'_>) -> Axis {
         let text = &self.source.text()[axis.value.range()];
         let is_list = text.starts_with('[');
+        let mut absent = Vec::new();
         let values = if is_list {
             self.listed(axis.value, text)
         } else {
             match dialect().from_str::<Entries<'_>>(text) {
-                Ok(entries) => self.labeled(&entries),
+                Ok(entries) => self.labeled(&entries, chooser, &mut absent),
                 Err(error) => {
                     let base = axis.value.start;
                     let shift = |span: Span| Span::new(base + span.start, base + span.end);
                     self.mistakes.push(parse_error::explain(text, &error, "axis", shift));
-                    return Axis { name: axis.name, values: Vec::new(), is_list };
+                    return Axis::empty(axis.name);
                 }
             }
         };
-        if values.is_empty() {
+        if values.is_empty() && absent.is_empty() {
             self.mistakes.push(
                 Diagnostic::new(axis.value, format!("the axis `{}` has no values", axis.name))
                     .help("give it at least one, such as `{ \"s0\": 0 }` or `[0]`"),
             );
         }
-        Axis { name: axis.name, values, is_list }
+        Axis { name: axis.name, values, absent, is_list }
     }
 
-    fn labeled(&mut self, entries: &Entries<'_>) -> Vec<(String, Span)> {
+    fn labeled(
+        &mut self,
+        entries: &Entries<'_>,
+        chooser: &mut Chooser<'_>,
+        absent: &mut Vec<String>,
+    ) -> Vec<(String, Span)> {
         let values = self.named(entries, "label");
         for value in values.iter().filter(|value| !is_label(&value.name)) {
             self.mistakes.push(
@@ -480,6 +501,10 @@ impl Reader<'_> {
                     .help(label_help(&value.name)),
             );
         }
+        let values = values.into_iter().map(|value| chooser.choose(value, &mut self.mistakes));
+        let (missing, values): (Vec<_>, Vec<_>) =
+            values.partition(|value| scale::is_absent(self.source, value));
+        absent.extend(missing.into_iter().map(|value| value.name));
         values.into_iter().map(|value| (value.name, value.value)).collect()
     }
 
@@ -553,6 +578,41 @@ mod tests {
         let labels: Vec<_> = spec.axes[0].values.iter().map(|(label, _)| label.as_str()).collect();
         assert_eq!(labels, ["0", "7"]);
         assert_eq!(source.slice(spec.stages[0].value), "X()");
+    }
+
+    #[test]
+    fn labels_and_stages_may_depend_on_what_is_there() {
+        let text = r#"Pipeline(name: "p",
+            scales: {"small": (faces: IfPresent(path: "faces", then: (k: 1), otherwise: Absent))},
+            scale: "small",
+            axes: {
+                "set": {"digits": (k: 2), "faces": AtScale(faces), "cats": Absent},
+                "real": Of("set", ["faces", "digits"]),
+            },
+            stages: {
+                "a-{set}": X(k: Axis(set, k)),
+                "b": IfPresent(path: "faces", then: Y(), otherwise: IfPresent(
+                    path: "digits", then: Z(), otherwise: Absent)),
+            })"#;
+        let source = Source::new("p.ron", text);
+        let read = |there: &[&str]| {
+            let there = there.iter().map(|name| (*name).to_owned()).collect();
+            let (spec, mistakes) = Spec::parse(&source, &FileProbe::Recorded(there)).unwrap();
+            assert!(mistakes.is_empty(), "{mistakes:?}");
+            let labels = |axis: &Axis| -> Vec<String> {
+                axis.values.iter().map(|(label, _)| label.clone()).collect()
+            };
+            let stages = spec.stages.iter().map(|stage| source.slice(stage.value).to_owned());
+            (labels(&spec.axes[0]), spec.axes[0].absent.clone(), labels(&spec.axes[1]), stages.last())
+        };
+        let (set, absent, real, stage) = read(&["faces"]);
+        assert_eq!((set, absent), (vec!["digits".into(), "faces".into()], vec!["cats".to_owned()]));
+        assert_eq!((real, stage), (vec!["faces".into(), "digits".into()], Some("Y()".to_owned())));
+        let (set, absent, real, stage) = read(&["digits"]);
+        assert_eq!(set, ["digits"]);
+        assert_eq!(absent, ["faces", "cats"]);
+        assert_eq!((real, stage), (vec!["digits".to_owned()], Some("Z()".to_owned())));
+        assert_eq!(read(&[]).3, Some("X(k: Axis(set, k))".to_owned()), "no stage `b`");
     }
 
     /// Returns the message of each mistake, with what it points at.
