@@ -279,12 +279,12 @@ fn an_own_program_can_feed_a_table_whose_cells_can_be_traced() {
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
     model          Acc. ↑    Acc. (published)
     ─────────────────────────────────────────
-    Model A   1.10 ± 0.10         1.00 ± 0.50
+    Model A   1.10 ± 0.10~        1.00 ± 0.50
     b         2.10 ± 0.10*
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
     Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed.
-    Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
     * best
+    ~ not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)
     ");
     assert_eq!(sandbox.read("reports/own/accuracy.csv").lines().count(), 3);
     let trace = sandbox.call(&["trace", "accuracy", "Model A", "Acc."]).ok();

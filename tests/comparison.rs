@@ -7,7 +7,7 @@ const PUBLISHED: &str = r#"Pipeline(
     name: "own",
     axes: {
         "model": {"same": "4", "other": "9", "unsure": "5"},
-        "seed": {"a": "0", "b": "1", "c": "2"},
+        "seed": {"a": "0", "b": "1", "c": "2", "d": "3", "e": "4"},
     },
     stages: {
         "score-{model}-{seed}": Command(
@@ -18,7 +18,7 @@ const PUBLISHED: &str = r#"Pipeline(
             records: [Each("score-{model}-{seed}")], caption: "c", label: "Table 1",
             rows: ["model"], over: ["seed"],
             values: [Value(field: "x", title: "X", best: Lowest, published: {
-                "same": (4.10, 0.08), "other": (4.10, 0.08), "unsure": (5.50, 1.20),
+                "same": (4.20, 0.14), "other": (4.20, 0.14), "unsure": (5.60, 1.20),
             })],
         ),
     },
@@ -41,7 +41,8 @@ fn every_published_number_gets_a_verdict_beside_ours() {
     ");
     let lines = sandbox.call(&["compare", "pipeline.ron", "--json"]).ok().events();
     assert_eq!(lines.len(), 4, "one line a number, and the counts");
-    assert_eq!(lines[0]["verdict"], "reproduced");
+    assert_eq!(lines[0]["verdict"], "matches");
+    assert_eq!((&lines[2]["matching"], &lines[2]["runs"]), (&4.into(), &5.into()));
     assert_eq!(lines[0]["place"], serde_json::json!(["same", "x"]));
     assert_eq!(lines[3]["counts"]["inconclusive"], 1);
 }
@@ -52,13 +53,22 @@ fn a_strict_comparison_fails_unless_everything_is_confirmed() {
     sandbox.run_with(&["--until", "score-same-*"]).ok();
     let missing = sandbox.call(&["compare", "pipeline.ron", "--strict"]).fails_with(4);
     assert!(missing.stderr.contains("`t` has 3 published numbers"), "{}", missing.stderr);
+    assert!(
+        missing.stderr.contains("`differs` takes at least 5 runs of each"),
+        "{}",
+        missing.stderr
+    );
     assert!(missing.stdout.contains("3 not measured"), "{}", missing.stdout);
     sandbox.run().ok();
     sandbox.call(&["compare", "pipeline.ron", "--strict"]).fails_with(4);
-    sandbox.edit(r#""other": (4.10, 0.08)"#, r#""other": (9.10, 0.08)"#);
-    sandbox.edit(r#""unsure": (5.50, 1.20)"#, r#""unsure": (5.10, 0.08)"#);
+    sandbox.edit(r#""other": (4.20, 0.14)"#, r#""other": (12.20, 0.14)"#);
+    sandbox.edit(r#""unsure": (5.60, 1.20)"#, r#""unsure": (9.60, 0.14)"#);
     sandbox.run().ok();
-    sandbox.call(&["compare", "pipeline.ron", "--strict"]).ok();
+    sandbox.call(&["compare", "pipeline.ron", "--strict"]).fails_with(4);
+    sandbox.edit(r#"rows: ["model"]"#, r#"unjudged: {"same": Tuned}, rows: ["model"]"#);
+    sandbox.run().ok();
+    let strict = sandbox.call(&["compare", "pipeline.ron", "--strict"]).ok();
+    assert!(strict.stdout.contains("2 better, 1 tuned"), "{}", strict.stdout);
 }
 
 #[test]
@@ -74,15 +84,75 @@ fn a_comparison_without_published_numbers_says_what_is_missing() {
 fn a_margin_and_runs_are_settings_of_a_table() {
     let sandbox = Sandbox::new(PUBLISHED);
     sandbox.edit(r#"rows: ["model"]"#, r#"published_runs: 50, rows: ["model"]"#);
-    sandbox.edit("best: Lowest", "best: Lowest, margin: Absolute(2)");
+    sandbox.edit("best: Lowest", "best: Lowest, margin: Absolute(2), range: (3, 7)");
     sandbox.run().ok();
     let lines = sandbox.call(&["compare", "--json"]).ok().events();
-    assert_eq!(lines[2]["verdict"], "reproduced", "{}", lines[2]);
+    let verdicts: Vec<_> = lines[..3].iter().map(|line| line["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["equivalent", "differs", "equivalent"]);
     assert_eq!(lines[2]["published_runs"], 50);
     let second = sandbox.call(&["compare", "--json", "--look", "2"]).ok().events();
     assert_eq!(second[2]["alpha"], 0.0125, "a quarter of 5% is left for the second look");
+    sandbox.edit("range: (3, 7)", "range: (7, 3)");
+    let reversed = sandbox.call(&["compare", "pipeline.ron"]).fails_with(2);
+    assert!(
+        reversed.stderr.contains("a range from low to high, found (7, 3)"),
+        "{}",
+        reversed.stderr
+    );
+    sandbox.edit("range: (7, 3)", "range: (3, 7)");
     sandbox.edit("margin: Absolute(2)", "margin: Absolute(-2)");
     sandbox.call(&["compare", "pipeline.ron"]).fails_with(2);
+}
+
+#[test]
+fn a_tuned_number_gets_no_verdict_in_the_table_the_page_and_the_comparison() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.edit(
+        r#"rows: ["model"]"#,
+        r#"unjudged: {"other": StandIn, "same/x": Tuned}, rows: ["model"]"#,
+    );
+    let run = sandbox.call(&["pipeline.ron"]).ok();
+    assert!(
+        run.stdout.contains("† tuned: a setting was chosen by this very number"),
+        "{}",
+        run.stdout
+    );
+    for (file, mark) in [
+        ("t.md", "± 0.14**†"),
+        ("t.tex", r"\rlap{\ddag{}}"),
+        ("t.csv", ",tuned\r\n"),
+        ("index.html", ">tuned</small>"),
+        ("index.html", "stand-in: other data stand in for the published ones"),
+    ] {
+        let text = std::fs::read(sandbox.path().join("reports/own").join(file)).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains(mark), "{file} lacks {mark}: {text}");
+    }
+    let lines = sandbox.call(&["compare", "--json"]).ok().events();
+    assert_eq!((&lines[0]["verdict"], &lines[1]["verdict"]), (&"tuned".into(), &"stand-in".into()));
+    assert_eq!(lines[1]["difference_p"], serde_json::Value::Null);
+    assert_eq!(lines[3]["counts"]["stand-in"], 1);
+    let trace = sandbox.call(&["trace", "t", "same", "x"]).ok().stdout;
+    assert!(trace.contains("tuned: a setting was chosen"), "{trace}");
+}
+
+#[test]
+fn a_seed_that_nothing_uses_makes_no_runs() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.edit("{\\\"x\\\": %s.%s}' $0 $1 >", "{\\\"x\\\": %s.5}' $0 >");
+    let run = sandbox.call(&["pipeline.ron"]).ok();
+    assert!(
+        run.stdout.contains("A result that is the same for every seed counts once."),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains("4.50 ±"), "{}", run.stdout);
+    let csv = sandbox.read("reports/own/t.csv");
+    assert!(csv.contains("same,x,4.5,,0,1,4.5,"), "{csv}");
+    let compared = sandbox.call(&["compare"]).ok().stdout;
+    assert!(compared.contains("4 of 5 runs repeat a result, which counts once"), "{compared}");
+    let trace = sandbox.call(&["trace", "t", "same", "x"]).ok().stdout;
+    assert!(trace.contains("4 of 5 records repeat the result of another"), "{trace}");
 }
 
 #[test]

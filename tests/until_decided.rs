@@ -1,6 +1,6 @@
 use crate::sandbox::{Outcome, Sandbox};
 
-/// One model that three runs decide, and one that takes eight.
+/// One model that three runs tell from the published ones, and one that takes eight.
 const NOISY: &str = r#"Pipeline(
     name: "own",
     axes: {"model": {"sure": 0, "noisy": 1}, "seed": [0, 1, 2]},
@@ -17,7 +17,7 @@ const NOISY: &str = r#"Pipeline(
             records: [Each("score-{model}-{seed}")], caption: "c", label: "Table 1",
             rows: ["model"], over: ["seed"], published_runs: 50,
             values: [Value(field: "x", title: "X", margin: Absolute(1), published: {
-                "sure": (4.10, 0.08), "noisy": (10, 1),
+                "sure": (9.10, 0.08), "noisy": (10, 1),
             })],
         ),
     },
@@ -25,7 +25,7 @@ const NOISY: &str = r#"Pipeline(
 
 const SCRIPT: &str = r#"
 read odd < inputs/data/odd
-case $1-$odd in sure-*) x=4.$2;; noisy-0) x=10.6;; noisy-1) x=9.4;; esac
+case $1-$odd in sure-*) x=4.$2;; noisy-0) x=10.6;; noisy-1) x=30.5;; esac
 printf '{"x": %s}' $x > record.json
 "#;
 
@@ -51,10 +51,7 @@ fn runs_are_added_only_where_the_verdict_is_open_and_only_once() {
     let analyses: Vec<_> = lines.iter().filter(|line| line["added"].is_object()).collect();
     assert_eq!(analyses.len(), 3, "{lines:?}");
     assert_eq!(analyses[1]["added"]["seed"], serde_json::json!([3, 4]));
-    assert_eq!(
-        (&analyses[1]["inconclusive"], &analyses[2]["inconclusive"]),
-        (&1.into(), &0.into())
-    );
+    assert_eq!((&analyses[1]["undecided"], &analyses[2]["undecided"]), (&1.into(), &0.into()));
     let verdicts: Vec<_> = lines.iter().filter(|line| line["verdict"].is_string()).collect();
     assert_eq!((&verdicts[0]["ours"]["n"], &verdicts[0]["look"]), (&3.into(), &1.into()));
     assert_eq!((&verdicts[1]["ours"]["n"], &verdicts[1]["look"]), (&8.into(), &3.into()));
@@ -95,17 +92,30 @@ fn other_commands_know_nothing_of_the_added_runs() {
 fn no_more_labels_are_added_than_allowed() {
     let sandbox = noisy();
     sandbox.run().ok();
-    let stopped = compare(&sandbox, &["--most", "4"]).ok();
-    assert!(stopped.stdout.contains("4 runs instead of 3, look 2"), "{}", stopped.stdout);
+    let stopped = compare(&sandbox, &["--most", "5"]).ok();
+    assert!(stopped.stdout.contains("5 runs instead of 3, look 2"), "{}", stopped.stdout);
     assert!(
-        stopped.stderr.contains("1 still inconclusive with as many labels as allowed (`--most 4`)"),
+        stopped.stderr.contains("1 still undecided with at most 5 runs (`--most`)"),
         "{}",
         stopped.stderr
     );
-    compare(&sandbox, &["--most", "4", "--strict"]).fails_with(4);
-    let none = compare(&sandbox, &["--most", "3"]).ok();
-    assert!(none.stdout.contains("1 reproduced, 1 inconclusive"), "{}", none.stdout);
-    sandbox.call(&["compare", "--most", "4"]).fails_with(2);
+    compare(&sandbox, &["--most", "5", "--strict"]).fails_with(4);
+    sandbox.call(&["compare", "--most", "5"]).fails_with(2);
+}
+
+#[test]
+fn cells_that_take_more_runs_than_allowed_get_none() {
+    let sandbox = noisy();
+    sandbox.run().ok();
+    let none = compare(&sandbox, &["--most", "4", "--json"]).ok();
+    assert_eq!(none.executed(), [""; 0]);
+    let first = &none.events()[0];
+    assert_eq!((&first["undecided"], &first["within_reach"]), (&1.into(), &0.into()));
+    let last = none.events().pop().unwrap();
+    assert_eq!(
+        (&last["counts"]["differs"], &last["counts"]["inconclusive"]),
+        (&1.into(), &1.into())
+    );
 }
 
 #[test]

@@ -218,7 +218,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         file: File,
     },
-    /// Compare published numbers with ours: reproduced, better, differs or inconclusive
+    /// Compare published numbers with ours: equivalent, better, differs, or in how many runs they match
     Compare {
         /// Family-wise error rate: probability of any false verdict of one kind among all cells
         #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = between_zero_and_half)]
@@ -227,14 +227,14 @@ pub(crate) enum Command {
         /// spends half of the remaining alpha
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=30))]
         look: Option<u32>,
-        /// Add runs where the verdict is inconclusive and compare again, until none is; each look
-        /// spends half of the remaining alpha
+        /// Add runs where no test decides but some may, and compare again; each look spends half of
+        /// the remaining alpha
         #[arg(long, conflicts_with = "look")]
         until_decided: bool,
         /// With --until-decided: extend the axis that is averaged over to at most this many labels
         #[arg(long, value_name = "N", default_value_t = 20, requires = "until_decided", value_parser = at_least_one)]
         most: usize,
-        /// Exit with code 4 unless every published number is reproduced or better
+        /// Exit with code 4 unless every published number that gets a verdict is equivalent or better
         #[arg(long)]
         strict: bool,
         #[command(flatten)]

@@ -34,11 +34,12 @@ pub use records::joined_rows::JoinError;
 pub use records::record::{
     Labels, Record, RecordError, RecordValue, Values, values_from_json, values_to_json,
 };
-pub use tables::cell::{Cell, rounded};
+pub use tables::cell::{Cell, measured_number, published_number, rounded};
 pub use tables::csv_reader::{StoredCell, StoredError};
+pub use tables::marks::{Rank, Unjudged};
 pub use tables::selection::labels_without;
 pub use tables::table::{
-    Best, Comparable, Given, Layout, Margin, Published, Run, Table, TableColumn, TableError,
+    Best, Collapsed, Given, Layout, Margin, Published, Range, Run, Table, TableColumn, TableError,
     TableRow, TableSpec, Titled, ValueSpec,
 };
 pub use tables::tabulate::tabulate;

@@ -7,7 +7,7 @@ use super::report_checker::{ReportChecker, Reported};
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::{Each, Input, Inputs, Kind, Problem, Producer, Stage};
 use crate::report::{
-    Best, Given, Layout, Run, TableSpec, ValueSpec, Values, labels_without, tabulate,
+    Best, Collapsed, Given, Layout, Run, TableSpec, ValueSpec, Values, labels_without, tabulate,
 };
 
 /// Settings of a table stage.
@@ -15,7 +15,7 @@ pub type Table = TableSpec<Vec<Each<Values>>>;
 
 impl Stage for Table {
     fn kind(&self) -> Kind {
-        Kind { name: "Table", version: 2 }
+        Kind { name: "Table", version: 3 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -132,6 +132,10 @@ impl Table {
         let names: Vec<String> = self.values.iter().map(ValueSpec::name).collect();
         let fields: Vec<&str> = names.iter().map(String::as_str).collect();
         checker.values("values", &fields);
+        let telling = self.values.iter().filter(|value| value.at.is_empty());
+        let telling: Vec<&str> =
+            telling.filter_map(|value| value.collapsed.as_ref().map(Collapsed::field)).collect();
+        checker.values("values", &telling);
         let mut seen = BTreeSet::new();
         for field in fields.into_iter().filter(|field| !seen.insert(*field)) {
             let message = format!("the value `{field}` is listed twice");
@@ -149,6 +153,7 @@ impl Table {
             checker.unknown("compare", message, axis, &shown);
         }
         self.check_truths(checker, &axes);
+        self.check_unjudged(checker, &axes);
         self.check_given(checker);
         if self.values.iter().all(|value| value.published.is_empty()) {
             return;
@@ -176,6 +181,17 @@ impl Table {
                 let message = format!("no cell matches the true `{field}` of `{label}`");
                 checker.unknown("values", message, label, &shown);
             }
+        }
+    }
+
+    /// Checks that reasons for no verdict are for labels or values that the table shows.
+    fn check_unjudged(&self, checker: &mut ReportChecker<'_>, axes: &[String]) {
+        let labels = axes.iter().flat_map(|axis| checker.places(std::slice::from_ref(axis)));
+        let shown: Vec<String> = labels.chain(self.values.iter().map(ValueSpec::name)).collect();
+        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+        if let Some(label) = self.unknown_unjudged(&shown) {
+            let message = format!("no cell has the label `{label}`");
+            checker.unknown("unjudged", message, label, &shown);
         }
     }
 
@@ -297,6 +313,25 @@ mod tests {
         assert_eq!(
             problems(ROWS, r#"Value(field: "share", title: "S", best: ClosestTo({"pcea": 1}))"#),
             ["values: no cell matches the true `share` of `pcea` (did you mean `pcae`?)"]
+        );
+    }
+
+    #[test]
+    fn reasons_for_no_verdict_must_belong_to_something_that_is_shown() {
+        let table = |key: &str| format!(r#"{ROWS}, unjudged: {{"{key}": Tuned}}"#);
+        assert!(problems(&table("*"), DIMENSION).is_empty());
+        assert!(problems(&table("pcae/dimension"), DIMENSION).is_empty());
+        assert_eq!(
+            problems(&table("pcea"), DIMENSION),
+            ["unjudged: no cell has the label `pcea` (did you mean `pcae`?)"]
+        );
+        let value = |field: &str| {
+            format!(r#"Value(field: "dimension", title: "D", collapsed: Below("{field}", 0.1))"#)
+        };
+        assert!(problems(ROWS, &value("share")).is_empty());
+        assert_eq!(
+            problems(ROWS, &value("shrae")),
+            ["values: no record has a value named `shrae` (did you mean `share`?)"]
         );
     }
 

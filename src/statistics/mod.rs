@@ -1,27 +1,26 @@
-//! Tests that tell whether measured numbers agree with published ones.
+//! Exact tests for few runs, which assume nothing of how runs are distributed.
 //!
-//! A [`Sample`] is what is known of some runs: how many, their mean, their variance. Two of them
-//! make a [`Difference`], which answers with p-values (is there a difference? is it within a
-//! margin?), a confidence interval, and how many more runs an answer would take. [`holm`] makes p-values of
-//! many cells answer for all of them together; [`spent_alpha`] does so for repeated looks. Knows
-//! nothing of tables.
+//! A handful of seeds can't show whether runs are normal, skewed or have two peaks, so no test here
+//! relies on it: [`BoundedMean`] bounds a mean by the range of the values alone, [`PublishedRuns`]
+//! compares with runs of which only mean and spread are printed, and [`rank_sum_p`] compares runs
+//! that are all known. `error_rates.rs` computes how often each is wrong.
 
-mod difference;
-mod distributions;
-mod further_runs;
+mod bounded_mean;
+#[cfg(test)]
+mod error_rates;
+mod moments;
 mod multiplicity;
-mod sample;
-mod special;
-mod whole_numbers;
-
+mod permutation;
+mod published_runs;
 #[cfg(test)]
 mod reference;
-#[cfg(test)]
-mod simulation;
+mod runs_needed;
+mod whole_numbers;
 
-pub use difference::{Difference, is_significantly_larger};
-pub use distributions::{StudentT, normal_quantile};
-pub use further_runs::{Levels, further_runs};
+pub use bounded_mean::BoundedMean;
+pub use moments::{mean, standard_deviation};
 pub use multiplicity::{holm, next_holm_level, spent_alpha};
-pub use sample::Sample;
+pub use permutation::rank_sum_p;
+pub use published_runs::PublishedRuns;
+pub use runs_needed::{MOST_RUNS, runs_needed};
 pub use whole_numbers::{PrintedSpread, printed_spread};

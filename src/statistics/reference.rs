@@ -1,30 +1,19 @@
-//! Distributions and tests against SciPy: tests/reference/statistics.json.
+//! Tests against SciPy and statsmodels: tests/reference/statistics.json.
 
 use serde::Deserialize;
 
-use super::{Difference, Sample, StudentT, normal_quantile};
+use super::bounded_mean::BoundedMean;
+use super::permutation::mean_difference_p;
+use super::{PublishedRuns, holm, rank_sum_p};
 
 #[derive(Deserialize)]
 struct Reference {
-    above: Vec<(f64, f64, f64)>,
-    quantiles: Vec<(f64, f64, f64)>,
-    normal: Vec<(f64, f64)>,
-    tests: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    first: Vec<f64>,
-    second: Vec<f64>,
-    second_mean: f64,
-    second_population_variance: f64,
-    degrees_of_freedom: f64,
-    difference_p: f64,
-    larger_p: f64,
-    interval: (f64, f64),
-    equivalence_p: Vec<(f64, f64)>,
-    one_sample_p: f64,
+    mean_difference: Vec<(Vec<i64>, Vec<i64>, f64)>,
+    rank_sum: Vec<(Vec<f64>, Vec<f64>, f64)>,
+    rank_sum_of_many: (Vec<f64>, Vec<f64>, f64),
+    exceedance: Vec<(usize, usize, usize, f64)>,
+    unseen_share: Vec<(usize, f64, f64)>,
+    holm: Vec<(Vec<f64>, Vec<f64>)>,
 }
 
 fn reference() -> Reference {
@@ -37,40 +26,44 @@ fn close(found: f64, expected: f64, what: &str) {
 }
 
 #[test]
-fn tails_and_quantiles_are_those_of_scipy() {
+fn permutation_tests_are_those_of_scipy() {
     let reference = reference();
-    for (degrees_of_freedom, t, above) in reference.above {
-        let found = StudentT { degrees_of_freedom };
-        close(found.above(t), above, &format!("above {t} with {degrees_of_freedom}"));
-        close(found.cdf(-t), above, &format!("below -{t} with {degrees_of_freedom}"));
+    for (first, second, p) in reference.mean_difference {
+        let found = mean_difference_p(&first, &second).unwrap();
+        close(found, p, &format!("{first:?} {second:?}"));
     }
-    for (degrees_of_freedom, p, quantile) in reference.quantiles {
-        let found = StudentT { degrees_of_freedom }.quantile(p);
-        close(found, quantile, &format!("quantile {p} with {degrees_of_freedom}"));
+    for (larger, smaller, p) in reference.rank_sum {
+        close(rank_sum_p(&larger, &smaller), p, &format!("{larger:?} {smaller:?}"));
     }
-    for (p, quantile) in reference.normal {
-        close(normal_quantile(p), quantile, &format!("normal quantile {p}"));
+    let (larger, smaller, p) = reference.rank_sum_of_many;
+    close(rank_sum_p(&larger, &smaller), p, "60 values each");
+    for (p_values, adjusted) in reference.holm {
+        for (found, expected) in holm(&p_values).into_iter().zip(adjusted) {
+            close(found, expected, &format!("{p_values:?}"));
+        }
     }
 }
 
 #[test]
-fn tests_of_two_samples_are_those_of_scipy() {
-    for case in reference().tests {
-        let first = Sample::of(&case.first).unwrap();
-        let runs = case.second.len();
-        let published = Sample::published(case.second_mean, case.second_population_variance, runs);
-        for second in [Sample::of(&case.second).unwrap(), published] {
-            let found = Difference::between(&first, &second).unwrap();
-            close(found.degrees_of_freedom, case.degrees_of_freedom, &case.name);
-            close(found.difference_p(), case.difference_p, &case.name);
-            close(found.larger_p(), case.larger_p, &case.name);
-            close(found.interval(0.95).0, case.interval.0, &case.name);
-            close(found.interval(0.95).1, case.interval.1, &case.name);
-            for (margin, p) in &case.equivalence_p {
-                close(found.equivalence_p(*margin), *p, &format!("{} in {margin}", case.name));
-            }
+fn runs_beyond_all_published_ones_are_as_rare_as_the_hypergeometric_law_has_it() {
+    for (beyond, measured, published, p) in reference().exceedance {
+        let known = PublishedRuns::Within { low: 0.0, high: 1.0, runs: published };
+        for far in [2.0, -1.0] {
+            let runs: Vec<f64> =
+                (0..measured).map(|run| if run < beyond { far } else { 0.5 }).collect();
+            close(known.difference_p(&runs), p, &format!("{beyond} of {measured}, {published}"));
         }
-        let alone = Difference::between(&first, &Sample::exact(case.second[0])).unwrap();
-        close(alone.difference_p(), case.one_sample_p, &case.name);
+    }
+}
+
+#[test]
+fn equal_runs_bound_the_share_of_others_as_clopper_and_pearson_do() {
+    let range = BoundedMean { low: 0.0, high: 1.0 };
+    for (runs, alpha, share) in reference().unseen_share {
+        // Nine tenths of the money are staked in full.
+        let (_, high) = range.interval(&vec![0.0; runs], alpha / 0.9);
+        assert!(high <= share && high > 0.9 * share, "{runs} {alpha}: {high} {share}");
+        let (_, high) = range.interval(&vec![0.0; runs], alpha);
+        assert!(high >= share * 0.999 && high < 1.06 * share, "{runs} {alpha}: {high} {share}");
     }
 }

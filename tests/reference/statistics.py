@@ -1,70 +1,85 @@
-"""Reference numbers for src/statistics, by SciPy.
+"""Reference numbers for src/statistics, by SciPy and statsmodels.
 
-Quantiles and tails of Student's t and the normal distribution; Welch's and the one-sample test on
-small samples with the interval of the difference; the same from a published mean and spread; two
-one-sided tests of equivalence. Run from the repository root with SciPy 1.17:
+Permutation tests of means and rank sums over all divisions, the rank-sum test by its asymptotic
+form, the chance that the outermost runs are all of one side, and the bound of Clopper and Pearson on
+a share that was never seen. Run from the repository root with SciPy 1.17 and statsmodels 0.15:
     python tests/reference/statistics.py > tests/reference/statistics.json
 """
 import json
+import math
 
 import numpy as np
 import scipy
+import statsmodels
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
-SAMPLES = {
-    "equal sizes": ([4.1, 3.8, 4.4, 4.0, 4.3], [3.9, 4.2, 4.6, 4.8, 4.4]),
-    "unequal sizes and variances": ([10.0, 14.5, 8.25], [11.0, 11.5, 10.75, 11.25, 11.0, 11.5, 10.5]),
-    "ties": ([5.0, 6.0, 5.0, 5.0, 6.0], [6.0, 6.0, 7.0, 6.0, 6.0]),
-    "far apart": ([1.0, 1.1, 0.9, 1.05], [9.0, 9.2, 8.9, 9.1, 8.8]),
-    "one side constant": ([2.0, 2.5, 3.0, 2.25], [4.0, 4.0, 4.0]),
-    "two values each": ([0.1, 0.2], [0.4, 0.35]),
-}
-MARGINS = [0.1, 0.5, 2.0]
+WHOLE = [
+    ([7, 7, 7, 7, 7], [4, 4, 4, 4, 4]),
+    ([4, 4, 5, 4, 4], [4, 4, 4, 4, 4]),
+    ([8, 8, 8, 8, 8, 8, 8, 8], [7, 7, 7, 8, 8]),
+    ([12, 14, 13, 11, 13], [7, 7, 7, 8, 8]),
+    ([3, 3, 3, 3, 8], [4, 4, 4, 4, 4]),
+    ([31, 40, 36], [32, 38, 34, 36, 34]),
+    ([9, 9], [14, 15, 14, 15, 14]),
+]
+REAL = [
+    ([1.2, 3.4, 2.2], [0.5, 1.1, 0.7, 1.3]),
+    ([0.1, 0.2, 0.3, 0.4, 0.5], [0.6, 0.7, 0.8, 0.9, 1.0]),
+    ([5.0, 6.0, 5.0, 5.0, 6.0], [6.0, 6.0, 7.0, 6.0, 6.0]),
+    ([2.0, 2.5, 3.0, 2.25], [4.0, 4.0, 4.0]),
+    ([1.0, 1.0], [1.0, 0.0, 2.0]),
+]
+P_VALUES = [[0.01, 0.04, 0.03, 0.005], [0.9, 0.4], [0.02, 0.5, 0.02, 0.02], [0.0, 1.0, 0.2]]
 
 
-def equivalence(first, second, margin):
-    """The larger p-value of Welch's tests against both ends of the margin."""
-    below = stats.ttest_ind(np.array(first) + margin, second, equal_var=False, alternative="greater")
-    above = stats.ttest_ind(np.array(first) - margin, second, equal_var=False, alternative="less")
-    return max(below.pvalue, above.pvalue)
-
-
-def sample_case(name, first, second):
-    test = stats.ttest_ind(first, second, equal_var=False)
-    larger = stats.ttest_ind(first, second, equal_var=False, alternative="greater")
-    interval = test.confidence_interval(0.95)
-    alone = stats.ttest_1samp(first, second[0])
-    from_summary = stats.ttest_ind_from_stats(
-        np.mean(first), np.std(first, ddof=1), len(first),
-        np.mean(second), np.std(second, ddof=1), len(second), equal_var=False,
+def mean_difference(first, second):
+    """Twice the smaller share of divisions whose means differ as much, as in SciPy."""
+    found = stats.permutation_test(
+        (first, second), lambda a, b, axis: np.sum(b, axis=axis), permutation_type="independent",
+        alternative="two-sided", n_resamples=np.inf, vectorized=True,
     )
-    assert np.isclose(from_summary.pvalue, test.pvalue)
-    return {
-        "name": name,
-        "first": first,
-        "second": second,
-        "second_mean": float(np.mean(second)),
-        "second_population_variance": float(np.var(second)),
-        "degrees_of_freedom": float(test.df),
-        "difference_p": float(test.pvalue),
-        "larger_p": float(larger.pvalue),
-        "interval": [float(interval.low), float(interval.high)],
-        "equivalence_p": [[margin, float(equivalence(first, second, margin))] for margin in MARGINS],
-        "one_sample_p": float(alone.pvalue),
-    }
+    return float(found.pvalue)
+
+
+def rank_sum(larger, smaller):
+    ranks = stats.rankdata(np.concatenate([larger, smaller]))
+    found = stats.permutation_test(
+        (ranks[: len(larger)], ranks[len(larger):]), lambda a, b, axis: np.sum(a, axis=axis),
+        permutation_type="independent", alternative="greater", n_resamples=np.inf, vectorized=True,
+    )
+    if len(set(larger + smaller)) == len(larger) + len(smaller):
+        exact = stats.mannwhitneyu(larger, smaller, alternative="greater", method="exact")
+        assert np.isclose(exact.pvalue, found.pvalue)
+    return float(found.pvalue)
 
 
 def main():
-    freedoms = [0.8, 1.0, 2.0, 4.0, 5.37, 30.0, 1234.5]
-    points = [-40.0, -3.0, -0.5, 0.0, 0.01, 1.0, 2.776, 12.0, 300.0]
-    shares = [1e-8, 0.001, 0.025, 0.3, 0.5, 0.8, 0.95, 0.975, 0.9999]
+    rng = np.random.default_rng(7)
+    many = [np.round(rng.normal(mean, 1, 60), 1).tolist() for mean in (0.2, 0.0)]
     told = {
-        "_made_by": f"tests/reference/statistics.py, SciPy {scipy.__version__}",
-        "above": [[f, t, float(stats.t.sf(t, f))] for f in freedoms for t in points],
-        "quantiles": [[f, p, float(stats.t.ppf(p, f))] for f in freedoms for p in shares],
-        "normal": [[p, float(stats.norm.ppf(p))] for p in shares],
-        "tests": [sample_case(name, *samples) for name, samples in SAMPLES.items()],
+        "_made_by": "tests/reference/statistics.py, "
+                    f"SciPy {scipy.__version__}, statsmodels {statsmodels.__version__}",
+        "mean_difference": [[a, b, mean_difference(a, b)] for a, b in WHOLE],
+        "rank_sum": [[a, b, rank_sum(a, b)] for a, b in REAL],
+        "rank_sum_of_many": [
+            *many,
+            float(stats.mannwhitneyu(*many, alternative="greater", method="asymptotic").pvalue),
+        ],
+        # The outermost `k` of all runs are measured ones: `k` draws without replacement.
+        "exceedance": [
+            [k, n, m, min(1.0, 2 * float(stats.hypergeom.pmf(k, n + m, n, k)))]
+            for n in (2, 5, 9, 20) for m in (1, 5) for k in {0, 1, n // 2, n - 1, n}
+        ],
+        # The largest share of runs that may have been missed by all of them.
+        "unseen_share": [
+            [n, alpha, float(proportion_confint(0, n, alpha=2 * alpha, method="beta")[1])]
+            for n in (2, 5, 20, 100) for alpha in (0.05, 0.05 / 45)
+        ],
+        "holm": [[p, multipletests(p, method="holm")[1].tolist()] for p in P_VALUES],
     }
+    assert math.isclose(told["unseen_share"][0][2], 1 - 0.05 ** 0.5)
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in told.items()]
     print("{" + ",\n".join(lines) + "}")
 

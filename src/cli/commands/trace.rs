@@ -11,7 +11,7 @@ use crate::cli::workspace::{Workspace, hold};
 use crate::engine::plan::StageIndex;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::artifact::Artifact;
-use crate::report::{Cell, Table, TableColumn, Titled, rounded};
+use crate::report::{Cell, Table, TableColumn, Titled, measured_number};
 
 /// Lists the runs behind one cell.
 pub(super) fn trace(
@@ -35,13 +35,21 @@ pub(super) fn trace(
     let (cell, digits) = find(&content, row, column)?;
     let members: Vec<_> = workspace.plan.stages()[stage].members().collect();
     if !common.json {
-        let number = |value| rounded(value, digits);
-        let spread = cell.std.map_or_else(String::new, |std| format!(" ± {}", number(std)));
         terminal::line(&format!(
-            "{table} / {row} / {column}: {}{spread} over {}",
-            cell.mean.map_or_else(|| "–".to_owned(), number),
+            "{table} / {row} / {column}: {} over {}",
+            cell.mean
+                .map_or_else(|| "–".to_owned(), |mean| measured_number(mean, cell.std, digits)),
             terminal::count(cell.n, "run"),
         ));
+        if cell.repeats > 0 {
+            let (repeats, all) = (cell.repeats, cell.sources.len());
+            terminal::line(&format!(
+                "{repeats} of {all} records repeat the result of another and are not counted"
+            ));
+        }
+        if let Some(reason) = cell.unjudged {
+            terminal::line(&format!("{}: {}", reason.word(), reason.meaning()));
+        }
     }
     for &source in &cell.sources {
         if let Some(&member) = members.get(source) {

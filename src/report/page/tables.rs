@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::{Download, data_address};
 use crate::report::content::{Badge, BadgeTone, TableFacts};
-use crate::report::tables::cell::{Cell, rounded};
+use crate::report::tables::cell::{Cell, published_number, rounded};
 use crate::report::tables::grid::Grid;
+use crate::report::tables::marks::{Mark, Rank, Unjudged};
 use crate::report::tables::table::Table;
 
 /// A table.
@@ -18,6 +19,8 @@ pub(super) struct TableView {
     head: Vec<Vec<Heading>>,
     rows: Vec<Row>,
     note: Option<String>,
+    /// What the marks mean, one line each.
+    legend: Vec<String>,
     /// Given texts and free remarks.
     remarks: Vec<String>,
     downloads: Vec<Download>,
@@ -44,7 +47,10 @@ struct Row {
 struct CellView {
     mean: Option<String>,
     spread: Option<String>,
-    best: bool,
+    /// The class of how it compares with others, and what that means.
+    rank: Option<(&'static str, &'static str)>,
+    /// The symbol that tells why there is no verdict.
+    symbol: Option<char>,
     published: Option<String>,
     /// How many values there are, where that differs from the rest of the table.
     count: Option<usize>,
@@ -61,6 +67,7 @@ struct VerdictView {
 impl TableView {
     pub(super) fn of(facts: &TableFacts) -> Self {
         let table = &facts.table;
+        let grid = Grid::of(table);
         let most = table.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.n).max();
         let paths: Vec<Vec<&str>> = table
             .rows
@@ -93,7 +100,8 @@ impl TableView {
             caption: table.caption.clone(),
             head: head(table),
             rows,
-            note: Grid::of(table).note,
+            note: grid.note,
+            legend: grid.legend.into_iter().map(legend_line).collect(),
             remarks: remarks(table),
             downloads: facts
                 .files
@@ -101,6 +109,22 @@ impl TableView {
                 .map(|file| Download { name: file.name.clone(), address: data_address(file) })
                 .collect(),
         }
+    }
+}
+
+/// Returns the class of a rank and what it means.
+const fn rank(rank: Rank) -> (&'static str, &'static str) {
+    match rank {
+        Rank::Best => ("best", "best"),
+        Rank::NotToldApart => ("not-told-apart", "not told apart from the best"),
+    }
+}
+
+fn legend_line((mark, told): (Mark, String)) -> String {
+    match mark {
+        Mark::Rank(Rank::Best) => format!("Bold: {told}."),
+        Mark::Rank(Rank::NotToldApart) => format!("Italic: {told}."),
+        Mark::Unjudged(reason) => format!("{} {told}.", reason.symbol()),
     }
 }
 
@@ -132,11 +156,9 @@ fn cell_view<'a>(
     CellView {
         mean: cell.mean.map(number),
         spread: cell.std.map(number),
-        best: cell.best,
-        published: cell.published.map(|(mean, spread)| match spread {
-            Some(spread) => format!("{} ± {}", number(mean), number(spread)),
-            None => number(mean),
-        }),
+        rank: cell.rank.map(rank),
+        symbol: cell.unjudged.map(Unjudged::symbol),
+        published: cell.published.map(|(mean, spread)| published_number(mean, spread, digits)),
         count: (cell.mean.is_some() && Some(cell.n) != most).then_some(cell.n),
         verdicts: verdicts.map(verdict).collect(),
     }

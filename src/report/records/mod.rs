@@ -4,3 +4,4 @@ pub(in crate::report) mod aggregate;
 pub(in crate::report) mod axis_roles;
 pub(in crate::report) mod joined_rows;
 pub(in crate::report) mod record;
+pub(in crate::report) mod repeats;

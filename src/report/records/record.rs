@@ -201,6 +201,15 @@ impl Record {
         &self.labels
     }
 
+    /// Returns how many coordinates the record is of, if it lists a variance of each: of the
+    /// coordinates themselves, or of their principal axes.
+    pub fn coordinates(&self) -> Option<usize> {
+        ["variances", "axis_variances"].iter().find_map(|name| match self.values.get(*name) {
+            Some(RecordValue::List(variances)) => Some(variances.len()),
+            _ => None,
+        })
+    }
+
     /// Returns the named values.
     pub const fn values(&self) -> &Values {
         &self.values

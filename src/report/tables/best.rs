@@ -1,16 +1,18 @@
 //! Marks the best cells of a table.
 //!
-//! Cells compete when they show the same value and differ only along the compared axes. Best
-//! is decided on the rounded means, since that is what the reader compares: two cells that read
-//! the same are both best. So is every cell that a one-sided Welch test can't tell from them:
-//! a few runs are no reason to call one model better than another. Cells of one run have no
-//! spread to test with, they are best only by what they read.
+//! Cells compete when they show the same value and differ only along the compared axes. What counts
+//! is how far each run is from the best imaginable, on average: runs on both sides of a truth are
+//! not near it because their mean is. Averages are compared as shown, so that cells which read the
+//! same are both best. What a one-sided exact rank-sum test of the runs does not find worse is not
+//! told apart from the best, which is another mark: a few runs are no reason to call one model
+//! better than another. A cell of one run has nothing to test with, and gets no such mark.
 
 use std::collections::BTreeMap;
 
 use crate::report::tables::cell::{Cell, rounded};
+use crate::report::tables::marks::Rank;
 use crate::report::tables::table::{Best, TableSpec};
-use crate::statistics::is_significantly_larger;
+use crate::statistics::{mean, rank_sum_p};
 
 /// Cells by the index of their value and their labels on the row axes, then the column axes.
 pub(in crate::report) type Cells = BTreeMap<(usize, Vec<String>), Cell>;
@@ -20,9 +22,9 @@ const LEVEL: f64 = 0.05;
 
 /// One of the cells that compete.
 struct Rival<'a> {
-    /// How far its mean, as shown, is from the best imaginable.
+    /// How far its runs are from the best imaginable, on average and as shown.
     distance: f64,
-    /// The same for each of its runs.
+    /// How far each of its runs is.
     distances: Vec<f64>,
     cell: &'a mut Cell,
 }
@@ -64,19 +66,18 @@ fn decide(rivals: &mut [Rival<'_>], digits: usize) -> bool {
     for other in others {
         if several(other) && winners.iter().all(|winner| several(winner)) {
             tested = true;
-            let worse = |winner: &&mut Rival<'_>| {
-                is_significantly_larger(&other.distances, &winner.distances, LEVEL)
-            };
-            other.cell.best = !winners.iter().any(worse);
+            let worse =
+                |winner: &&mut Rival<'_>| rank_sum_p(&other.distances, &winner.distances) <= LEVEL;
+            other.cell.rank = (!winners.iter().all(worse)).then_some(Rank::NotToldApart);
         }
     }
     for winner in winners {
-        winner.cell.best = true;
+        winner.cell.rank = Some(Rank::Best);
     }
     tested
 }
 
-/// Returns a cell as it competes, if it does.
+/// Returns a cell as it competes, if it does: numbers that overflow compare with nothing.
 fn rival<'a>(
     best: &Best,
     digits: usize,
@@ -84,14 +85,15 @@ fn rival<'a>(
     cell: &'a mut Cell,
 ) -> Option<Rival<'a>> {
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-    let distance = |value: f64| best.distance(&labels, value);
-    let shown: f64 = rounded(cell.mean?, digits).parse().ok()?;
-    let distances = cell.values.iter().filter_map(|value| distance(*value)).collect();
-    Some(Rival { distance: distance(shown)?, distances, cell })
+    let distance = |value: &f64| best.distance(&labels, *value).filter(|far| far.is_finite());
+    let distances: Vec<f64> = cell.values.iter().map(distance).collect::<Option<_>>()?;
+    let distance = rounded(mean(&distances)?, digits).parse().ok()?;
+    Some(Rival { distance, distances, cell })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::report::records::record::Record;
     use crate::report::records::record::tests::record;
     use crate::report::tables::table::Table;
@@ -112,7 +114,7 @@ mod tests {
                 .map(|(label, mean)| record(&[("m", label)], &[("x", *mean)]))
                 .collect();
             let table = tabulate(&spec(&text), &records).unwrap();
-            table.rows.iter().map(|row| row.cells[0].best).collect()
+            table.rows.iter().map(|row| row.cells[0].rank == Some(Rank::Best)).collect()
         };
         assert_eq!(best("Closest(4.0)", &[3.9, 4.1, 4.2, 3.0]), [true, true, false, false]);
         assert_eq!(best("Lowest", &[1.04, 1.01, 1.1, 0.98]), [true, true, false, true]);
@@ -123,7 +125,11 @@ mod tests {
     #[test]
     fn cells_compete_across_columns_by_default_and_along_any_axis_on_request() {
         let best = |table: &Table| -> Vec<Vec<bool>> {
-            table.rows.iter().map(|row| row.cells.iter().map(|cell| cell.best).collect()).collect()
+            table
+                .rows
+                .iter()
+                .map(|row| row.cells.iter().map(|cell| cell.rank == Some(Rank::Best)).collect())
+                .collect()
         };
         assert_eq!(best(&wide()), [[true, false, false], [true, false, false]]);
         let text = r#"(caption: "c", label: "l", rows: ["set"], columns: ["model"], over: ["seed"],
@@ -132,8 +138,11 @@ mod tests {
         assert_eq!(best(&down), [[true, false, true], [false, true, false]]);
     }
 
-    /// Returns which of two models, each with the values of its runs, are best.
-    fn best_of(best: &str, first: &[f64], second: &[f64]) -> (Vec<bool>, bool) {
+    const BEST: Option<Rank> = Some(Rank::Best);
+    const APART: Option<Rank> = Some(Rank::NotToldApart);
+
+    /// Returns how two models, each with the values of its runs, compare.
+    fn ranks(best: &str, first: &[f64], second: &[f64]) -> (Vec<Option<Rank>>, bool) {
         let text = format!(
             r#"(caption: "c", label: "l", rows: ["model"], over: ["seed"],
                 values: [Value(field: "x", title: "X", best: {best})])"#
@@ -148,33 +157,40 @@ mod tests {
             }
         }
         let table = tabulate(&spec(&text), &records).unwrap();
-        (table.rows.iter().map(|row| row.cells[0].best).collect(), table.tested)
+        (table.rows.iter().map(|row| row.cells[0].rank).collect(), table.tested)
     }
 
     #[test]
-    fn what_a_test_cannot_tell_from_the_best_is_best_too() {
+    fn what_a_test_does_not_find_worse_is_not_told_apart() {
         let (low, noisy) = ([1.0, 2.0, 3.0], [1.5, 2.5, 3.5]);
-        assert_eq!(best_of("Lowest", &low, &noisy), (vec![true, true], true));
+        assert_eq!(ranks("Lowest", &low, &noisy), (vec![BEST, APART], true));
         let high = [11.0, 12.0, 13.0];
-        assert_eq!(best_of("Lowest", &low, &high), (vec![true, false], true));
-        assert_eq!(best_of("Highest", &low, &high), (vec![false, true], true));
+        assert_eq!(ranks("Lowest", &low, &high), (vec![BEST, None], true));
+        assert_eq!(ranks("Highest", &low, &high), (vec![None, BEST], true));
+        assert_eq!(ranks("Lowest", &low[..2], &high[..2]), (vec![BEST, APART], true), "two runs");
     }
 
     #[test]
     fn one_run_is_no_sample_to_test_with() {
-        assert_eq!(best_of("Lowest", &[1.0], &[1.5, 0.5, 2.5]), (vec![true, false], false));
-        assert_eq!(best_of("Lowest", &[1.0, 2.0], &[1.6]), (vec![true, false], false));
+        assert_eq!(ranks("Lowest", &[1.0], &[1.5, 0.5, 2.5]), (vec![BEST, None], false));
+        assert_eq!(ranks("Lowest", &[1.0, 2.0], &[1.6]), (vec![BEST, None], false));
     }
 
     #[test]
-    fn nearness_to_a_truth_is_tested_run_by_run() {
-        // The mean of the erratic one happens to be nearer, but the steady one is near every time.
-        let (steady, erratic) = ([4.1, 4.1, 4.1, 4.2], [0.2, 8.0, 0.1, 8.1]);
-        assert_eq!(best_of("Closest(4.0)", &steady, &erratic), (vec![true, true], true));
-        assert_eq!(
-            best_of("Closest(4.0)", &steady, &[6.1, 6.2, 6.0, 6.1]),
-            (vec![true, false], true)
-        );
+    fn runs_that_miss_the_truth_on_both_sides_are_not_near_it() {
+        let (steady, never) = ([4.0; 5], [3.0, 3.0, 3.0, 3.0, 8.0]);
+        assert_eq!(ranks("Closest(4.0)", &never, &steady), (vec![None, BEST], true));
+        let erratic = [0.2, 8.0, 0.1, 8.1];
+        assert_eq!(ranks("Closest(4.0)", &[4.1, 4.1, 4.1, 4.2], &erratic).0, [BEST, None]);
+    }
+
+    #[test]
+    fn numbers_of_any_size_compare() {
+        let (small, large) = ([1.0, 2.0, 3.0], [1e308, -1e308, 1.7e308]);
+        assert_eq!(ranks("Lowest", &small, &large).0, [BEST, APART]);
+        assert_eq!(ranks("Closest(0.0)", &small, &large).0, [BEST, None]);
+        let beyond = ranks("Closest(-1.7e308)", &small, &large);
+        assert_eq!(beyond, (vec![BEST, None], false), "a distance that overflows is none");
     }
 
     #[test]
@@ -182,8 +198,11 @@ mod tests {
         let text = r#"(caption: "c", label: "l", rows: ["set"], columns: ["model"], over: ["seed"],
             values: [Value(field: "dimension", title: "D", best: ClosestTo({"shapes": 6.0}))])"#;
         let table = tabulate(&spec(text), &runs()).unwrap();
-        let best: Vec<Vec<bool>> =
-            table.rows.iter().map(|row| row.cells.iter().map(|cell| cell.best).collect()).collect();
+        let best: Vec<Vec<bool>> = table
+            .rows
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| cell.rank == Some(Rank::Best)).collect())
+            .collect();
         assert_eq!(best, [[false, false, false], [false, true, false]]);
     }
 }

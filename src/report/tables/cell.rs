@@ -6,7 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::records::aggregate::Summary;
+use crate::report::records::aggregate::Spread;
+use crate::report::tables::marks::{Rank, Unjudged};
+use crate::statistics::{mean, standard_deviation};
 
 /// Mean and spread of the records behind one place in a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,29 +17,39 @@ pub struct Cell {
     pub mean: Option<f64>,
     /// Standard deviation over the records; none for fewer than two.
     pub std: Option<f64>,
-    /// Number of records.
+    /// Number of results: records that repeat another are not counted.
     pub n: usize,
+    /// Number of records that repeat the result of another.
+    #[serde(default)]
+    pub repeats: usize,
     /// The published mean and, if given, its spread.
     pub published: Option<(f64, Option<f64>)>,
-    /// Whether this is the best of the cells it competes with; ties are all best.
-    pub best: bool,
+    /// How it compares with the cells it competes with.
+    #[serde(default)]
+    pub rank: Option<Rank>,
+    /// Why it gets no verdict.
+    #[serde(default)]
+    pub unjudged: Option<Unjudged>,
+    /// The number of coordinates, if this is a count of them and the records tell.
+    #[serde(default)]
+    pub coordinates: Option<usize>,
     /// Indices of the input records behind the cell.
     pub sources: Vec<usize>,
-    /// The value of each of these records.
+    /// The value of each result.
     pub values: Vec<f64>,
 }
 
 impl Cell {
-    /// Returns the cell of one group of records.
-    pub(in crate::report) fn of(summary: Summary) -> Self {
+    /// Returns the cell of some records, given the values of those that count.
+    pub(in crate::report) fn of(sources: Vec<usize>, values: Vec<f64>, spread: Spread) -> Self {
         Self {
-            mean: Some(summary.mean),
-            std: summary.std,
-            n: summary.sources.len(),
-            published: None,
-            best: false,
-            sources: summary.sources,
-            values: summary.values,
+            mean: mean(&values),
+            std: standard_deviation(&values, spread.lost_degrees_of_freedom()),
+            n: values.len(),
+            repeats: sources.len() - values.len(),
+            sources,
+            values,
+            ..Self::default()
         }
     }
 }
@@ -55,6 +67,11 @@ impl Rounded {
         Self { mean: rounded(mean, digits), std: std.map(|std| rounded(std, digits)) }
     }
 
+    /// Writes a published mean and spread with all the decimals that they were given with.
+    pub(in crate::report) fn published(mean: f64, std: Option<f64>, digits: usize) -> Self {
+        Self::new(mean, std, printed_decimals(mean, std, digits))
+    }
+
     /// Joins mean and spread with the given plus-minus sign.
     pub(in crate::report) fn joined(&self, plus_minus: &str) -> String {
         match &self.std {
@@ -62,6 +79,23 @@ impl Rounded {
             None => self.mean.clone(),
         }
     }
+}
+
+/// Writes a measured mean and spread for the terminal.
+pub fn measured_number(mean: f64, std: Option<f64>, digits: usize) -> String {
+    Rounded::new(mean, std, digits).joined("±")
+}
+
+/// Writes a published mean and spread for the terminal, with all their decimals.
+pub fn published_number(mean: f64, std: Option<f64>, digits: usize) -> String {
+    Rounded::published(mean, std, digits).joined("±")
+}
+
+/// Returns with how many decimals a mean and its spread were published: those of the column, or more
+/// if either of them has more.
+pub(in crate::report) fn printed_decimals(mean: f64, std: Option<f64>, digits: usize) -> usize {
+    let decimals = |value: f64| value.to_string().split_once('.').map_or(0, |(_, d)| d.len());
+    digits.max(decimals(mean)).max(std.map_or(0, decimals))
 }
 
 /// Writes a number with a fixed count of decimals, exact halves to even, and never `-0.00`.
@@ -85,6 +119,13 @@ mod tests {
         assert_eq!(rounded(-0.006, 2), "-0.01");
         assert_eq!(rounded(1234.5, 0), "1234"); // an exact half goes to even
         assert_eq!(rounded(0.375, 2), "0.38");
+    }
+
+    #[test]
+    fn a_published_number_keeps_its_decimals() {
+        assert_eq!(Rounded::published(2.25, None, 1).joined("±"), "2.25");
+        assert_eq!(Rounded::published(4.0, Some(0.05), 1).joined("±"), "4.00 ± 0.05");
+        assert_eq!(Rounded::published(4.0, Some(0.0), 2).joined("±"), "4.00 ± 0.00");
     }
 
     #[test]

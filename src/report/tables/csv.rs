@@ -2,13 +2,24 @@
 //!
 //! Quoting follows RFC 4180 (CRLF line ends, doubled quotes). Numbers have all their
 //! digits, unlike in formats for people; an absent number is an empty field, never a dash. The
-//! values behind a mean are separated by spaces, in the order of their records.
+//! values behind a mean are separated by spaces, in the order of their records. Marks are words.
 
+use crate::report::tables::marks::{Rank, Unjudged};
 use crate::report::tables::table::{Given, Table, TableColumn, TableRow};
 
 /// The columns after the labels and the given texts.
-const NUMBERS: [&str; 9] =
-    ["value", "mean", "std", "ddof", "n", "values", "published_mean", "published_std", "best"];
+const NUMBERS: [&str; 10] = [
+    "value",
+    "mean",
+    "std",
+    "ddof",
+    "n",
+    "values",
+    "published_mean",
+    "published_std",
+    "rank",
+    "no_verdict",
+];
 
 /// Renders one header line and one line per cell, row by row.
 pub fn render(table: &Table) -> String {
@@ -30,7 +41,8 @@ pub fn render(table: &Table) -> String {
                 values.join(" "),
                 number(published.map(|(mean, _)| mean)),
                 number(published.and_then(|(_, std)| std)),
-                cell.best.to_string(),
+                cell.rank.map(rank).unwrap_or_default().to_owned(),
+                cell.unjudged.map(Unjudged::word).unwrap_or_default().to_owned(),
             ];
             let labels = row.labels.iter().chain(&column.labels).map(|label| label.name.as_str());
             let given = table.given.iter().map(|given| given_text(given, row, column));
@@ -38,6 +50,13 @@ pub fn render(table: &Table) -> String {
         }
     }
     text
+}
+
+const fn rank(rank: Rank) -> &'static str {
+    match rank {
+        Rank::Best => "best",
+        Rank::NotToldApart => "not told apart from the best",
+    }
 }
 
 /// Returns the text given for a row, or for one value of it.

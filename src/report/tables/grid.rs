@@ -6,6 +6,7 @@
 //! blank, and the closing note. Escaping and alignment are left to the formats.
 
 use crate::report::tables::cell::{Cell, Rounded};
+use crate::report::tables::marks::{Mark, Rank, Unjudged, legend};
 use crate::report::tables::notes::{UsualCounts, arrow, note};
 use crate::report::tables::table::{Given, Layout, Table, TableColumn, TableRow, Titled};
 
@@ -17,7 +18,12 @@ pub(in crate::report) enum Entry {
     /// A cell without records.
     Missing,
     /// A measured number; with the count of its records if that is not the usual one.
-    Measured { number: Rounded, count: Option<usize>, best: bool },
+    Measured {
+        number: Rounded,
+        count: Option<usize>,
+        rank: Option<Rank>,
+        unjudged: Option<Unjudged>,
+    },
     /// A published number.
     Published { number: Rounded, place: PublishedPlace },
 }
@@ -47,9 +53,20 @@ impl Entry {
         }
     }
 
-    /// Tells whether the entry is to be emphasized.
-    pub(in crate::report) const fn is_best(&self) -> bool {
-        matches!(self, Self::Measured { best: true, .. })
+    /// Returns how the entry is to be emphasized.
+    pub(in crate::report) const fn rank(&self) -> Option<Rank> {
+        match self {
+            Self::Measured { rank, .. } => *rank,
+            _ => None,
+        }
+    }
+
+    /// Returns the symbol that tells why there is no verdict on it.
+    pub(in crate::report) fn symbol(&self) -> Option<char> {
+        match self {
+            Self::Measured { unjudged, .. } => unjudged.map(Unjudged::symbol),
+            _ => None,
+        }
     }
 
     /// Returns the number of its records if the note tells another one.
@@ -81,6 +98,8 @@ pub(in crate::report) struct Grid {
     pub(in crate::report) lines: Vec<Line>,
     /// How the numbers came about, if there is anything to say.
     pub(in crate::report) note: Option<String>,
+    /// What the marks mean.
+    pub(in crate::report) legend: Vec<(Mark, String)>,
     /// What the declaration has to add.
     pub(in crate::report) remarks: Vec<String>,
 }
@@ -135,6 +154,7 @@ impl Grid {
             columns: headings(table),
             lines,
             note: note(table, titles_are_shown, dashes),
+            legend: legend(table),
             remarks: table.notes.clone(),
         }
     }
@@ -235,14 +255,15 @@ fn measured(usual: &UsualCounts<'_>, column: &TableColumn, cell: &Cell) -> Entry
         Some(mean) => Entry::Measured {
             number: Rounded::new(mean, cell.std, column.digits),
             count: usual.unusual(column, cell),
-            best: cell.best,
+            rank: cell.rank,
+            unjudged: cell.unjudged,
         },
     }
 }
 
 fn published(cell: &Cell, digits: usize, place: PublishedPlace) -> Entry {
     cell.published.map_or(Entry::Blank, |(mean, std)| Entry::Published {
-        number: Rounded::new(mean, std, digits),
+        number: Rounded::published(mean, std, digits),
         place,
     })
 }

@@ -5,6 +5,7 @@
 
 use crate::report::latex_text::ascii;
 use crate::report::tables::grid::{Entry, Grid, Line};
+use crate::report::tables::marks::{Mark, Rank};
 use crate::report::tables::table::Table;
 
 pub use crate::report::latex_text::escape;
@@ -44,8 +45,16 @@ pub(in crate::report) fn tabular(grid: &Grid) -> Vec<String> {
 
 /// Renders what stands below a table, one paragraph each.
 pub(in crate::report) fn notes(grid: &Grid) -> Vec<String> {
-    let notes = grid.note.iter().chain(&grid.remarks);
-    notes.map(|note| format!(r"\par\smallskip{{\footnotesize {}\par}}", escape(note))).collect()
+    let notes = grid.note.iter().chain(&grid.remarks).map(|note| escape(note));
+    let legend = grid.legend.iter().map(|(mark, told)| {
+        let mark = match mark {
+            Mark::Rank(rank) => emphasized("0.0", Some(*rank)),
+            Mark::Unjudged(reason) => escape(&reason.symbol().to_string()),
+        };
+        format!("{mark} {}", escape(told))
+    });
+    let lines = notes.chain(legend);
+    lines.map(|line| format!(r"\par\smallskip{{\footnotesize {line}\par}}")).collect()
 }
 
 /// Tells the records behind each cell, as comments.
@@ -118,18 +127,29 @@ fn body(line: &Line) -> String {
 
 fn entry(entry: &Entry) -> String {
     let text = number(entry, r"$\pm$");
-    match (text.strip_suffix(')'), entry.count()) {
-        // Let the parenthesis hang, so that digits line up with those above.
-        (Some(open), _) => format!(r"{open}\rlap{{)}}"),
-        (None, Some(n)) => format!(r"{text} {{\scriptsize ($n={n}$)}}"),
-        (None, None) => text,
+    let symbol = entry.symbol().map(|symbol| escape(&symbol.to_string()));
+    match (text.strip_suffix(')'), entry.count(), symbol) {
+        // Let what follows the digits hang, so that they line up with those above.
+        (Some(open), ..) => format!(r"{open}\rlap{{)}}"),
+        (None, None, Some(symbol)) => format!(r"{text}\rlap{{{symbol}}}"),
+        (None, Some(n), symbol) => {
+            format!(r"{text}{} {{\scriptsize ($n={n}$)}}", symbol.unwrap_or_default())
+        }
+        (None, None, None) => text,
     }
 }
 
 /// Writes an entry with a plus-minus sign of choice, bold where it is best.
-pub(in crate::report) fn number(entry: &Entry, plus_minus: &str) -> String {
-    let text = entry.text(plus_minus, "--");
-    if entry.is_best() { format!(r"\textbf{{{text}}}") } else { text }
+fn number(entry: &Entry, plus_minus: &str) -> String {
+    emphasized(&entry.text(plus_minus, "--"), entry.rank())
+}
+
+fn emphasized(text: &str, rank: Option<Rank>) -> String {
+    match rank {
+        Some(Rank::Best) => format!(r"\textbf{{{text}}}"),
+        Some(Rank::NotToldApart) => format!(r"\textit{{{text}}}"),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -42,13 +42,16 @@ pub fn render(tables: &[(String, Table)]) -> String {
 
 /// Returns the texts of a cell in the order of the endings.
 fn parts(cell: &Cell, digits: usize) -> [Option<String>; 5] {
-    let printed = |mean, std| Rounded::new(mean, std, digits).joined(r"\ensuremath{\pm}");
+    let joined = |number: Rounded| number.joined(r"\ensuremath{\pm}");
     [
-        Some(cell.mean.map_or_else(|| escape("–"), |mean| printed(mean, cell.std))),
+        Some(
+            cell.mean
+                .map_or_else(|| escape("–"), |mean| joined(Rounded::new(mean, cell.std, digits))),
+        ),
         cell.mean.map(|mean| rounded(mean, digits)),
         cell.std.map(|std| rounded(std, digits)),
         Some(cell.n.to_string()),
-        cell.published.map(|(mean, std)| printed(mean, std)),
+        cell.published.map(|(mean, std)| joined(Rounded::published(mean, std, digits))),
     ]
 }
 

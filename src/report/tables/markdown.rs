@@ -1,9 +1,11 @@
 //! A table as GitHub-flavored Markdown.
 //!
 //! Column levels are joined with a slash, since Markdown has one header row. Characters that
-//! Markdown would read as markup are escaped with a backslash, best values are bold.
+//! Markdown would read as markup are escaped with a backslash, best values are bold, and those not
+//! told apart from them are italic.
 
 use crate::report::tables::grid::{Entry, Grid};
+use crate::report::tables::marks::{Mark, Rank};
 use crate::report::tables::table::Table;
 
 /// Renders a table with its label and caption above and its note below.
@@ -22,8 +24,16 @@ pub fn render(table: &Table) -> String {
         let cells: Vec<String> = stub.chain(line.entries.iter().map(entry)).collect();
         lines.push(row(&cells));
     }
-    for note in grid.note.iter().chain(&grid.remarks) {
-        lines.extend([String::new(), escape(note)]);
+    let notes = grid.note.iter().chain(&grid.remarks).map(|note| escape(note));
+    let legend = grid.legend.iter().map(|(mark, told)| {
+        let mark = match mark {
+            Mark::Rank(rank) => emphasized("0.0", Some(*rank)),
+            Mark::Unjudged(reason) => reason.symbol().to_string(),
+        };
+        format!("{mark} {}", escape(told))
+    });
+    for line in notes.chain(legend) {
+        lines.extend([String::new(), line]);
     }
     lines.join("\n") + "\n"
 }
@@ -49,9 +59,17 @@ fn row(cells: &[String]) -> String {
 }
 
 fn entry(entry: &Entry) -> String {
-    let text = entry.text("±", "–");
-    let text = if entry.is_best() { format!("**{text}**") } else { text };
+    let mut text = emphasized(&entry.text("±", "–"), entry.rank());
+    text.extend(entry.symbol());
     entry.count().map_or_else(|| text.clone(), |n| format!("{text} (n = {n})"))
+}
+
+fn emphasized(text: &str, rank: Option<Rank>) -> String {
+    match rank {
+        Some(Rank::Best) => format!("**{text}**"),
+        Some(Rank::NotToldApart) => format!("*{text}*"),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod latex_macros;
 #[cfg(test)]
 mod layout_tests;
 pub mod markdown;
+pub(in crate::report) mod marks;
 pub(in crate::report) mod notes;
 pub(in crate::report) mod selection;
 pub(in crate::report) mod table;

@@ -82,10 +82,12 @@ pub(in crate::report) fn note(
             Some(format!("{}: {better} is better.", column.value.title))
         }));
     }
-    if table.tested {
-        let rule = "Marked are the best mean and all that are not significantly worse \
-                    (one-sided Welch test, 5 %).";
-        sentences.push(rule.to_owned());
+    if cells(table).any(|(_, cell)| cell.repeats > 0) {
+        let over: Vec<&str> = table.over.iter().map(|axis| axis.title.as_str()).collect();
+        sentences.push(format!(
+            "A result that is the same for every {} counts once.",
+            over.join(" or ")
+        ));
     }
     if dashes {
         sentences.push("A dash (–) stands where there is no result.".to_owned());
@@ -136,8 +138,7 @@ mod tests {
         assert_eq!(
             told(&tall()),
             "Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers \
-             as printed. Marked are the best mean and all that are not significantly worse \
-             (one-sided Welch test, 5 %)."
+             as printed."
         );
         assert!(
             told(&wide()).contains("over seed, n = 2 unless the cell tells another; published")

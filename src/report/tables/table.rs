@@ -17,6 +17,7 @@ use crate::report::records::aggregate::{AggregateError, Spread};
 use crate::report::records::axis_roles::{AxisError, quoted};
 use crate::report::records::record::{Labels, RecordError};
 use crate::report::tables::cell::Cell;
+use crate::report::tables::marks::Unjudged;
 
 /// A table of records as mean and spread, beside published numbers.
 ///
@@ -28,7 +29,7 @@ use crate::report::tables::cell::Cell;
 ///     values: [Value(field: "dimension", title: "Dimension", best: Closest(4),
 ///                    published: {"pcae": (4.00, 0.00)}, counts: true, margin: Absolute(0.5))],
 ///     published_runs: 5,
-///     comparable: Except(["hae"]),             // no verdict on these; `None`: on nothing here
+///     unjudged: {"hae": StandIn},              // no verdict on these, and why; `"*"`: on nothing
 /// )
 /// ```
 ///
@@ -75,9 +76,11 @@ pub struct TableSpec<R> {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
-    /// Which published numbers can be compared with ours.
+    /// Which numbers get no verdict, and why: `{"mnist/pcae": Tuned, "celeba": StandIn}`. A key is
+    /// one or more labels of a cell, or the name of its value, joined with `/`, or `*` for all; of
+    /// several keys the one with the most labels counts.
     #[serde(default)]
-    pub comparable: Comparable,
+    pub unjudged: BTreeMap<String, Unjudged>,
     /// Remarks below the table.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -88,28 +91,28 @@ const fn five_runs() -> NonZeroUsize {
     NonZeroUsize::MIN.saturating_add(4)
 }
 
-/// Which published numbers can be compared; the others are shown, but get no verdict.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Comparable {
-    /// All of them.
-    #[default]
-    All,
-    /// All but those of cells with any of these labels, such as `Except(["celeba"])`.
-    Except(Vec<String>),
-    /// None of them: another unit, another machine, another measure.
-    None,
-}
+impl<R> TableSpec<R> {
+    /// Returns why a cell with some labels and a value gets no verdict, if that is declared.
+    pub(in crate::report) fn unjudged(&self, labels: &[String], value: &str) -> Option<Unjudged> {
+        let covers = |key: &str| {
+            key == EVERY_CELL
+                || key.split('/').all(|part| part == value || labels.iter().any(|own| own == part))
+        };
+        // The first of the most detailed keys: a later one must have more labels.
+        let detail = |key: &str| if key == EVERY_CELL { 0 } else { key.split('/').count() };
+        let keys = self.unjudged.iter().filter(|(key, _)| covers(key));
+        keys.rev().max_by_key(|(key, _)| detail(key)).map(|(_, reason)| *reason)
+    }
 
-impl Comparable {
-    /// Returns whether the published number of a cell with some labels can be compared.
-    pub(in crate::report) fn covers(&self, labels: &[&str]) -> bool {
-        match self {
-            Self::All => true,
-            Self::Except(others) => !labels.iter().any(|label| others.iter().any(|o| o == label)),
-            Self::None => false,
-        }
+    /// Returns the first part of a key in `unjudged` that is none of the valid ones.
+    pub fn unknown_unjudged(&self, valid: &[&str]) -> Option<&str> {
+        let keys = self.unjudged.keys().filter(|key| *key != EVERY_CELL);
+        keys.flat_map(|key| key.split('/')).find(|part| !valid.contains(part))
     }
 }
+
+/// The key of all cells.
+const EVERY_CELL: &str = "*";
 
 /// Where the values of a table are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -163,26 +166,89 @@ pub struct ValueSpec {
     /// Decimals shown.
     #[serde(default = "two_digits")]
     pub digits: usize,
-    /// Which mean is marked as best.
+    /// Which cell is marked as best.
     #[serde(default)]
     pub best: Best,
     /// Published numbers, keyed by row labels and then column labels joined with `/`.
     #[serde(default)]
     pub published: BTreeMap<String, Published>,
-    /// How far from a published mean still counts as reproduced; a tenth of it if left out.
+    /// How near to a published mean a run or a mean must be, exclusively, to match it; a tenth of it
+    /// if left out.
     #[serde(default)]
     pub margin: Option<Margin>,
-    /// Whether every run gives a whole number; if so, published spreads that whole numbers can't
-    /// have are detected.
+    /// Whether every run counts coordinates, from 1 to all there are; if so, published spreads that
+    /// whole numbers can't have are detected, as are counts of all coordinates.
     #[serde(default)]
     pub counts: bool,
+    /// The least and the largest value that a run can have, such as `(0, 100)`: without them no
+    /// number of runs can show that means are equivalent. Counts need none if the records hold the
+    /// variances of the coordinates.
+    #[serde(default)]
+    pub range: Option<Range>,
+    /// When a code has collapsed, so that its number means nothing: `Below("total_variance", 0.01)`.
+    #[serde(default)]
+    pub collapsed: Option<Collapsed>,
     /// Labels of the records to use, such as `{"latent": "8"}`; these axes are then needed nowhere
     /// else, and a field may be shown several times.
     #[serde(default)]
     pub at: Labels,
 }
 
-/// How far from a published mean still counts as reproduced.
+/// The least and the largest value there can be, written `(0, 100)`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "(Finite, Finite)", into = "(Finite, Finite)")]
+pub struct Range {
+    /// The least value.
+    pub low: Finite,
+    /// The largest value.
+    pub high: Finite,
+}
+
+impl TryFrom<(Finite, Finite)> for Range {
+    type Error = String;
+
+    fn try_from((low, high): (Finite, Finite)) -> Result<Self, String> {
+        if low < high {
+            Ok(Self { low, high })
+        } else {
+            Err(format!("expected a range from low to high, found ({low}, {high})"))
+        }
+    }
+}
+
+impl From<Range> for (Finite, Finite) {
+    fn from(range: Range) -> Self {
+        (range.low, range.high)
+    }
+}
+
+/// When a code has collapsed, by another value of the same record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub enum Collapsed {
+    /// The named value is below a number.
+    Below(String, Finite),
+    /// The named value is above a number.
+    Above(String, Finite),
+}
+
+impl Collapsed {
+    /// Returns the name of the value that tells.
+    pub fn field(&self) -> &str {
+        match self {
+            Self::Below(field, _) | Self::Above(field, _) => field,
+        }
+    }
+
+    /// Returns whether a number tells that the code collapsed.
+    pub(in crate::report) fn covers(&self, number: f64) -> bool {
+        match self {
+            Self::Below(_, bound) => number < bound.get(),
+            Self::Above(_, bound) => number > bound.get(),
+        }
+    }
+}
+
+/// How near to a published mean counts as a match.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum Margin {
     /// An absolute difference, in the unit of the value.
@@ -211,7 +277,7 @@ const fn two_digits() -> usize {
     2
 }
 
-/// Which of the competing means is best.
+/// Which of the competing cells is best.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum Best {
     /// Marks nothing.
@@ -221,9 +287,9 @@ pub enum Best {
     Highest,
     /// The smallest mean.
     Lowest,
-    /// The mean nearest to a known truth.
+    /// The runs that are nearest to a known truth, on average.
     Closest(Finite),
-    /// The mean nearest to the truth of its row or column, keyed by one label of it.
+    /// The runs that are nearest to the truth of their row or column, keyed by one label of it.
     ClosestTo(BTreeMap<String, Finite>),
 }
 
@@ -283,15 +349,18 @@ pub struct TableColumn {
     pub value: Titled,
     /// Decimals shown.
     pub digits: usize,
-    /// Which means are best.
+    /// Which cells are best.
     #[serde(default)]
     pub best: Best,
-    /// How far from a published mean still counts as reproduced.
+    /// How near to a published mean counts as a match.
     #[serde(default)]
     pub margin: Option<Margin>,
-    /// Whether every run gives a whole number.
+    /// Whether every run counts coordinates.
     #[serde(default)]
     pub counts: bool,
+    /// The least and the largest value that a run can have.
+    #[serde(default)]
+    pub range: Option<Range>,
 }
 
 /// One row: its label on each row axis and one cell per column.
@@ -330,9 +399,6 @@ pub struct Table {
     /// Number of runs behind each published mean.
     #[serde(default = "five_runs")]
     pub published_runs: NonZeroUsize,
-    /// Which published numbers can be compared with ours.
-    #[serde(default)]
-    pub comparable: Comparable,
     /// Whether the values are printed side by side or one below the other.
     pub layout: Layout,
     /// What is printed above the values where they stand in rows.
@@ -394,6 +460,14 @@ pub enum TableError {
         /// The key that matches nothing.
         key: String,
         /// The keys of the cells that exist.
+        known: Vec<String>,
+    },
+    /// A cell is said to get no verdict that does not exist.
+    #[error("`unjudged` names `{label}`, expected one of {}", quoted(known))]
+    UnknownUnjudged {
+        /// The label that matches nothing.
+        label: String,
+        /// The labels and values that exist.
         known: Vec<String>,
     },
     /// A given text belongs to no row.

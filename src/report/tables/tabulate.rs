@@ -10,9 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::report::records::aggregate::{AggregateError, RecordFrame};
 use crate::report::records::axis_roles::check_axes;
 use crate::report::records::joined_rows::check_fields;
-use crate::report::records::record::Record;
+use crate::report::records::record::{Record, RecordValue};
+use crate::report::records::repeats::without_repeats;
 use crate::report::tables::best::{Cells, mark_best};
 use crate::report::tables::cell::Cell;
+use crate::report::tables::marks::Unjudged;
 use crate::report::tables::selection::selected_records;
 use crate::report::tables::table::{
     Best, Given, Layout, Table, TableColumn, TableError, TableRow, TableSpec, Titled, ValueSpec,
@@ -21,25 +23,32 @@ use crate::report::tables::table::{
 /// Fills a table from records; who made them is left for the caller to tell.
 pub fn tabulate<R>(spec: &TableSpec<R>, records: &[Record]) -> Result<Table, TableError> {
     check_lists(spec)?;
-    let (origins, records) = selected_records(&spec.values, records)?;
+    let (origins, seen) = selected_records(&spec.values, records)?;
     let names: Vec<String> = spec.values.iter().map(ValueSpec::name).collect();
     let fields: Vec<&str> = names.iter().map(String::as_str).collect();
-    check(spec, &fields, &records)?;
-    let frame = RecordFrame::of(&records, &fields)?;
+    check(spec, &fields, &seen)?;
+    let frame = RecordFrame::of(&seen, &fields)?;
     let axes = [spec.rows.clone(), spec.columns.clone()].concat();
 
     let mut cells = Cells::new();
-    for (index, field) in fields.iter().enumerate() {
-        for mut summary in frame.summarize(field, &axes, spec.spread)? {
-            for source in &mut summary.sources {
-                *source = origins[*source];
-            }
-            cells.insert((index, summary.labels.clone()), Cell::of(summary));
+    for (index, (field, value)) in fields.iter().zip(&spec.values).enumerate() {
+        for summary in frame.summarize(field, &axes, spec.spread)? {
+            let sources: Vec<usize> = summary.sources.iter().map(|seen| origins[*seen]).collect();
+            let counted = without_repeats(records, &sources, &spec.over);
+            let values = sources.iter().zip(summary.values);
+            let values = values.filter(|(source, _)| counted.contains(source));
+            let values = values.map(|(_, value)| value).collect();
+            let mut cell = Cell::of(sources, values, spec.spread);
+            examine(&mut cell, value, records);
+            cells.insert((index, summary.labels), cell);
         }
     }
-    let ranks: Vec<Vec<&str>> =
-        axes.iter().map(|axis| appearance(&records, &fields, axis)).collect();
+    let ranks: Vec<Vec<&str>> = axes.iter().map(|axis| appearance(&seen, &fields, axis)).collect();
     attach_published(spec, &ranks, &mut cells)?;
+    for ((index, labels), cell) in &mut cells {
+        let declared = spec.unjudged(labels, &spec.values[*index].name());
+        cell.unjudged = declared.or(cell.unjudged);
+    }
     let tested = mark_best(spec, &axes, &mut cells);
 
     let (row_ranks, column_ranks) = ranks.split_at(spec.rows.len());
@@ -49,6 +58,32 @@ pub fn tabulate<R>(spec: &TableSpec<R>, records: &[Record]) -> Result<Table, Tab
     check_given(spec, &rows)?;
     let table = assemble(spec, &rows, &columns, &cells);
     Ok(Table { tested, ..table })
+}
+
+/// Finds out what the records themselves tell of a number.
+fn examine(cell: &mut Cell, value: &ValueSpec, records: &[Record]) {
+    let own = || cell.sources.iter().map(|source| &records[*source]);
+    let number = |record: &Record, field: &str| match record.values().get(field) {
+        Some(RecordValue::Number(number)) => Some(*number),
+        _ => None,
+    };
+    let collapsed = value.collapsed.as_ref().is_some_and(|collapsed| {
+        own().filter_map(|record| number(record, collapsed.field())).any(|n| collapsed.covers(n))
+    });
+    let at_its_limit = value.counts
+        && own().any(|record| {
+            let limit = record.coordinates().map(|coordinates| coordinates as f64);
+            limit.is_some_and(|limit| number(record, &value.field) >= Some(limit))
+        });
+    if value.counts {
+        let known: Option<Vec<usize>> = own().map(Record::coordinates).collect();
+        cell.coordinates = known.and_then(|known| known.into_iter().max());
+    }
+    cell.unjudged = match (collapsed, at_its_limit) {
+        (true, _) => Some(Unjudged::Collapsed),
+        (false, true) => Some(Unjudged::AtItsLimit),
+        (false, false) => None,
+    };
 }
 
 fn check_lists<R>(spec: &TableSpec<R>) -> Result<(), TableError> {
@@ -75,6 +110,11 @@ fn check<R>(spec: &TableSpec<R>, fields: &[&str], records: &[Record]) -> Result<
         return Err(TableError::UnknownComparison { axis: axis.clone(), known: shown });
     }
     let labels = || shown.iter().flat_map(|axis| appearance(records, fields, axis));
+    let known: Vec<&str> = labels().chain(fields.iter().copied()).collect();
+    if let Some(label) = spec.unknown_unjudged(&known) {
+        let (label, known) = (label.to_owned(), known.into_iter().map(str::to_owned).collect());
+        return Err(TableError::UnknownUnjudged { label, known });
+    }
     for value in &spec.values {
         if let Best::ClosestTo(truths) = &value.best
             && let Some(label) = truths.keys().find(|label| !labels().any(|known| known == *label))
@@ -194,7 +234,6 @@ fn assemble<R>(
         over: all(&spec.over),
         spread: spec.spread,
         published_runs: spec.published_runs,
-        comparable: spec.comparable.clone(),
         layout: spec.layout,
         value_title: spec.titles.get("value").cloned().unwrap_or_default(),
         given: spec.given.clone(),
@@ -220,6 +259,7 @@ fn assemble<R>(
                 best: value.best.clone(),
                 margin: value.margin,
                 counts: value.counts,
+                range: value.range,
             });
             for (row, place) in table.rows.iter_mut().zip(&places) {
                 row.cells.push(cells.get(place).cloned().unwrap_or_default());

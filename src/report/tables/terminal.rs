@@ -1,9 +1,10 @@
 //! A table for the terminal: aligned columns, ruled like its LaTeX twin, no color.
 //!
-//! Best values carry a star, so they can be told apart without color or bold type. Columns are
+//! Best values carry a star, and those not told apart from them a tilde, instead of bold type. Columns are
 //! aligned by display width: combining marks count nothing, wide East Asian characters two.
 
 use crate::report::tables::grid::{Entry, Grid, PublishedPlace};
+use crate::report::tables::marks::{Mark, Rank};
 use crate::report::tables::table::Table;
 
 const GAP: &str = "   ";
@@ -17,18 +18,19 @@ const WIDEST_NOTE: usize = 100;
 /// Renders a table with its label and caption above and its note below.
 pub fn render(table: &Table) -> String {
     let grid = Grid::of(table);
-    let tailed: Vec<bool> = (0..grid.columns.len())
-        .map(|column| grid.lines.iter().any(|line| tail(&line.entries[column]).is_some()))
+    let tails: Vec<usize> = (0..grid.columns.len())
+        .map(|column| grid.lines.iter().map(|line| tail(&line.entries[column])).max())
+        .map(Option::unwrap_or_default)
         .collect();
-    let titles = grid.columns.iter().zip(&tailed);
-    let titles = titles.map(|(path, tailed)| path.join(" / ") + if *tailed { " " } else { "" });
+    let titles = grid.columns.iter().zip(&tails);
+    let titles = titles.map(|(path, tail)| path.join(" / ") + &" ".repeat(*tail));
     let header: Vec<String> = grid.stub.iter().cloned().chain(titles).collect();
     let body: Vec<Vec<String>> = grid
         .lines
         .iter()
         .map(|line| {
-            let entries = line.entries.iter().zip(&tailed);
-            let entries = entries.map(|(entry, tailed)| text(entry, *tailed));
+            let entries = line.entries.iter().zip(&tails);
+            let entries = entries.map(|(entry, tail)| text(entry, *tail));
             line.stub.iter().cloned().chain(entries).collect()
         })
         .collect();
@@ -52,9 +54,13 @@ pub fn render(table: &Table) -> String {
     lines.push("━".repeat(total));
     let notes = grid.note.iter().chain(&grid.remarks);
     lines.extend(notes.flat_map(|note| wrapped(note, total.max(WIDEST_NOTE))));
-    if grid.lines.iter().flat_map(|line| &line.entries).any(Entry::is_best) {
-        lines.push("* best".to_owned());
-    }
+    lines.extend(grid.legend.iter().flat_map(|(mark, told)| {
+        let mark = match mark {
+            Mark::Rank(rank) => star(*rank),
+            Mark::Unjudged(reason) => reason.symbol(),
+        };
+        wrapped(&format!("{mark} {told}"), total.max(WIDEST_NOTE))
+    }));
     lines.join("\n") + "\n"
 }
 
@@ -90,24 +96,33 @@ fn wrapped(text: &str, longest: usize) -> Vec<String> {
     lines
 }
 
-/// Returns what stands after the last digit of an entry: a star or a closing parenthesis.
-const fn tail(entry: &Entry) -> Option<char> {
+/// Returns the marks after an entry.
+fn marks(entry: &Entry) -> String {
+    entry.rank().map(star).into_iter().chain(entry.symbol()).collect()
+}
+
+/// Returns how much stands after the last digit of an entry: marks or a closing parenthesis.
+fn tail(entry: &Entry) -> usize {
     match entry {
-        Entry::Measured { best: true, .. } => Some('*'),
-        Entry::Published { place: PublishedPlace::Below, .. } => Some(')'),
-        _ => None,
+        Entry::Published { place: PublishedPlace::Below, .. } => 1,
+        _ => width(&marks(entry)),
     }
 }
 
-/// Writes an entry; where others in its column have a tail it gets a blank, so digits line up.
-fn text(entry: &Entry, tailed: bool) -> String {
-    let text = entry.text("±", "–");
-    let text = match tail(entry) {
-        Some('*') => text + "*",
-        None if tailed => text + " ",
-        _ => text,
-    };
-    entry.count().map_or_else(|| text.clone(), |n| format!("{} (n = {n})", text.trim_end()))
+const fn star(rank: Rank) -> char {
+    match rank {
+        Rank::Best => '*',
+        Rank::NotToldApart => '~',
+    }
+}
+
+/// Writes an entry; where others in its column have a longer tail it gets blanks, so digits line up.
+fn text(entry: &Entry, longest: usize) -> String {
+    let text = entry.text("±", "–") + &marks(entry);
+    match entry.count() {
+        Some(n) => format!("{text} (n = {n})"),
+        None => text + &" ".repeat(longest - tail(entry)),
+    }
 }
 
 fn aligned(cells: &[String], widths: &[usize], left: usize) -> String {

@@ -15,14 +15,14 @@ use crate::cli::workspace::Workspace;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::artifact::Artifact;
 use crate::report::terminal::listing;
-use crate::report::{Cell, Judged, Table, Titled, judge, rounded};
+use crate::report::{
+    Cell, Judged, Table, Titled, Verdict, judge, measured_number, published_number, rounded,
+};
 use crate::stages::AnyStage;
+use crate::statistics::PublishedRuns;
 
-/// The verdicts in the order in which they are counted.
-const WORDS: [&str; 5] = ["reproduced", "better", "differs", "inconclusive", "not measured"];
-
-/// Compares every published number of a pipeline's tables; with `strict`, one that is not confirmed
-/// makes the exit code 4.
+/// Compares every published number of a pipeline's tables; with `strict`, one that gets a verdict
+/// and is not confirmed makes the exit code 4.
 pub(super) fn compare(
     common: &Common,
     alpha: f64,
@@ -31,6 +31,7 @@ pub(super) fn compare(
 ) -> Result<ExitCode, CommandError> {
     let workspace = Workspace::open(common, file)?;
     let found = tables(&workspace)?;
+    found.tell_missing(&workspace, alpha);
     let judged = judge(&found.tables, alpha);
     let comparison = Comparison { alpha, found, judged, analyses: None };
     comparison.show(common, strict, &workspace)
@@ -40,8 +41,39 @@ pub(super) fn compare(
 struct CachedTables {
     /// The tables by stage.
     tables: Vec<(String, Table)>,
-    /// Published numbers of tables that are not cached.
-    missing: usize,
+    /// Tables that are not cached, with how many published numbers they have and of how many runs.
+    missing: Vec<(String, usize, usize)>,
+}
+
+impl CachedTables {
+    /// Returns how many published numbers are in tables that are not cached.
+    fn missing_numbers(&self) -> usize {
+        self.missing.iter().map(|(_, numbers, _)| numbers).sum()
+    }
+
+    /// Prints what to run for tables that are not cached, and with how many runs.
+    fn tell_missing(&self, workspace: &Workspace, alpha: f64) {
+        let published = |(_, table): &(String, Table)| {
+            let cells = table.rows.iter().flat_map(|row| &row.cells);
+            cells.filter(|cell| cell.published.is_some() && cell.unjudged.is_none()).count()
+        };
+        let numbers: usize =
+            self.tables.iter().map(published).sum::<usize>() + self.missing_numbers();
+        let file = workspace.source.path().display();
+        for (name, own, runs) in &self.missing {
+            let level = alpha / numbers as f64;
+            let fewest =
+                PublishedRuns::fewest_runs(*runs, level).map_or_else(String::new, |runs| {
+                    format!(
+                        "; with {numbers} numbers, `differs` takes at least {runs} runs of each"
+                    )
+                });
+            terminal::note(&format!(
+                "`{name}` has {}, but is not cached: run `pcae-run {file} --until {name}`{fewest}",
+                terminal::count(*own, "published number")
+            ));
+        }
+    }
 }
 
 /// The last interim analysis of a cell, where runs are added until a verdict is reached.
@@ -76,7 +108,7 @@ impl Comparison {
         workspace: &Workspace,
     ) -> Result<ExitCode, CommandError> {
         let Self { found, judged, .. } = self;
-        if judged.is_empty() && found.missing == 0 {
+        if judged.is_empty() && found.missing.is_empty() {
             return Err(nothing_published(workspace));
         }
         for (name, table) in &found.tables {
@@ -91,8 +123,10 @@ impl Comparison {
             }
         }
         self.show_counts(common.json);
-        let confirmed = judged.iter().all(|judged| judged.verdict.is_confirmed());
-        let failed = strict && !(confirmed && found.missing == 0);
+        let met = |judged: &Judged| {
+            judged.verdict.is_confirmed() || matches!(judged.verdict, Verdict::Unjudged(_))
+        };
+        let failed = strict && !(judged.iter().all(met) && found.missing.is_empty());
         Ok(if failed { Finding::Unconfirmed.into() } else { ExitCode::SUCCESS })
     }
 
@@ -101,16 +135,17 @@ impl Comparison {
     }
 
     fn show_counts(&self, json: bool) {
-        let counts = WORDS.map(|word| {
-            let missing = if word == "not measured" { self.found.missing } else { 0 };
-            self.judged.iter().filter(|judged| judged.verdict.word() == word).count() + missing
+        let counts = Verdict::ALL.map(|verdict| {
+            let counted = self.judged.iter().filter(|judged| judged.verdict == verdict).count();
+            let missing = self.found.missing_numbers();
+            let count = counted + if verdict == Verdict::NotMeasured { missing } else { 0 };
+            (verdict, count)
         });
         let (alpha, count) = (self.alpha, self.analyses.as_ref().map(|(_, count)| *count));
         if json {
-            let counts: serde_json::Map<String, Value> = WORDS
+            let counts: serde_json::Map<String, Value> = counts
                 .iter()
-                .zip(counts)
-                .map(|(word, count)| (word.replace(' ', "-"), count.into()))
+                .map(|(verdict, count)| (verdict.word().replace(' ', "-"), (*count).into()))
                 .collect();
             let mut line = json!({"alpha": alpha, "adjusted": "holm", "counts": counts});
             if let Some(count) = count {
@@ -119,8 +154,24 @@ impl Comparison {
             terminal::json(&line);
             return;
         }
-        let counted = WORDS.iter().zip(counts).filter(|(_, count)| *count > 0);
-        let counted: Vec<_> = counted.map(|(word, count)| format!("{count} {word}")).collect();
+        let used = counts.iter().filter(|(_, count)| *count > 0);
+        for (verdict, _) in used.clone() {
+            terminal::line(&format!("{}: {}", verdict.word(), verdict.meaning()));
+        }
+        if self.judged.iter().any(|judged| judged.needs().is_some()) {
+            terminal::line("needs: runs that decide, if further ones are like the present ones");
+        }
+        let untested = |judged: &Judged| {
+            judged.verdict.is_open()
+                && (judged.equivalence_p.is_none() || judged.difference_p.is_none())
+        };
+        if self.judged.iter().any(untested) {
+            terminal::line(
+                "p –: equivalence takes values of a known `range`, a difference a published spread",
+            );
+        }
+        let counted: Vec<_> =
+            used.map(|(verdict, count)| format!("{count} {}", verdict.word())).collect();
         let over = count.map_or_else(String::new, |count| {
             format!(" over {}", terminal::count(count as usize, "look"))
         });
@@ -138,10 +189,10 @@ fn nothing_published(workspace: &Workspace) -> CommandError {
     error.hint("add them with `published: {..}` in the values of a table")
 }
 
-/// Returns the cached tables of a pipeline; prints what to run for the others.
+/// Returns the cached tables of a pipeline, and what is known of the others.
 fn tables(workspace: &Workspace) -> Result<CachedTables, CommandError> {
     let statuses = workspace.statuses()?;
-    let mut found = CachedTables { tables: Vec::new(), missing: 0 };
+    let mut found = CachedTables { tables: Vec::new(), missing: Vec::new() };
     for (planned, status) in workspace.plan.stages().iter().zip(&statuses) {
         let AnyStage::Table(declared) = &*planned.stage else {
             continue;
@@ -153,14 +204,8 @@ fn tables(workspace: &Workspace) -> Result<CachedTables, CommandError> {
             continue;
         }
         let published: usize = declared.values.iter().map(|value| value.published.len()).sum();
-        found.missing += published;
         if published > 0 {
-            let file = workspace.source.path().display();
-            let name = &planned.name;
-            terminal::note(&format!(
-                "`{name}` has {}, but is not cached: run `pcae-run {file} --until {name}`",
-                terminal::count(published, "published number")
-            ));
+            found.missing.push((planned.name.clone(), published, declared.published_runs.get()));
         }
     }
     Ok(found)
@@ -175,15 +220,16 @@ fn print(name: &str, table: &Table, judged: &[(&Judged, Option<&InterimAnalysis>
             let p = |p: Option<f64>| p.map_or_else(|| "–".to_owned(), p_value);
             vec![
                 place(table, judged, |label| &label.title).join(" / "),
-                with_spread(mean, spread, digits),
+                published_number(mean, spread, digits),
                 cell.mean
-                    .map_or_else(|| "–".to_owned(), |mean| with_spread(mean, cell.std, digits)),
+                    .map_or_else(|| "–".to_owned(), |mean| measured_number(mean, cell.std, digits)),
                 cell.n.to_string(),
                 // A digit more than shown: a margin is often less than a unit of the last one.
                 rounded(judged.margin, digits + 1),
                 p(judged.equivalence_p),
                 p(judged.difference_p),
-                judged.verdict.to_string(),
+                judged.needs().unwrap_or_default(),
+                judged.text(),
             ]
         })
         .collect();
@@ -196,6 +242,7 @@ fn print(name: &str, table: &Table, judged: &[(&Judged, Option<&InterimAnalysis>
         "margin",
         "p (equivalence)",
         "p (difference)",
+        "needs",
         "verdict",
     ];
     terminal::line(listing(&header, &lines).trim_end());
@@ -248,11 +295,6 @@ fn place<'a>(
     let column = &table.columns[judged.column];
     let labels = table.rows[judged.row].labels.iter().chain(&column.labels);
     labels.chain([&column.value]).map(shown).collect()
-}
-
-fn with_spread(mean: f64, spread: Option<f64>, digits: usize) -> String {
-    let spread = spread.map_or_else(String::new, |std| format!(" ± {}", rounded(std, digits)));
-    format!("{}{spread}", rounded(mean, digits))
 }
 
 fn p_value(p: f64) -> String {

@@ -1,9 +1,9 @@
-//! `pcae-run compare --until-decided`: adds runs where verdicts are inconclusive, and tests again.
+//! `pcae-run compare --until-decided`: adds runs where no test decides, and tests again.
 //!
 //! This is a group sequential test. The axis that a table averages over is extended by more labels,
 //! in memory only. Of the stages that this adds, those run that undecided cells need, with the same
 //! scheduler and cache as any run; so a second call finds them cached and repeats the same
-//! analyses. Each interim analysis has its own share of alpha; what it decides stays, with the
+//! analyses. Cells that would take more runs than allowed get none. Each interim analysis has its own share of alpha; what it decides stays, with the
 //! runs it was decided by.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use crate::engine::pipeline::extend::Extendable;
 use crate::engine::plan::StageIndex;
 use crate::engine::plan::select::Selection;
 use crate::engine::run::options::RunReport;
-use crate::report::{Judged, Table, Verdict, judge, judge_again, quoted};
+use crate::report::{Judged, Table, judge, judge_again, quoted};
 use crate::stages::AnyStage;
 use crate::statistics::spent_alpha;
 
@@ -48,7 +48,8 @@ pub(crate) fn compare(
 ) -> Result<ExitCode, CommandError> {
     let mut workspace = Workspace::open(common, file)?;
     let found = tables(&workspace)?;
-    if found.missing > 0 {
+    found.tell_missing(&workspace, bounds.alpha);
+    if !found.missing.is_empty() {
         let file = workspace.source.path().display();
         let error =
             CommandError::usage("`--until-decided` needs all tables, but some are not cached");
@@ -82,15 +83,13 @@ pub(crate) fn compare(
         test.analyze(&workspace, &members, &report)?;
         test.print(common.json, &added);
     }
-    let undecided = test.extendable().count();
-    if undecided > 0 {
+    let left = undecided(&test.judged).count();
+    if left > 0 {
         let most = bounds.most;
-        terminal::note(&format!(
-            "{undecided} still inconclusive with as many labels as allowed (`--most {most}`)"
-        ));
+        terminal::note(&format!("{left} still undecided with at most {most} runs (`--most`)"));
     }
     let SequentialTest { judged, tables, last, number, .. } = test;
-    let found = CachedTables { tables, missing: 0 };
+    let found = CachedTables { tables, missing: Vec::new() };
     let analyses = Some((last, number));
     Comparison { alpha: bounds.alpha, found, judged, analyses }.show(
         common,
@@ -130,8 +129,7 @@ impl<'a> SequentialTest<'a> {
 
     /// Finds the axes by which tables with undecided cells can be extended; an error if none can.
     fn find_axes(&mut self, workspace: &Workspace) -> Result<(), CommandError> {
-        let undecided: BTreeSet<&str> =
-            inconclusive(&self.judged).map(|cell| &*cell.table).collect();
+        let undecided: BTreeSet<&str> = undecided(&self.judged).map(|cell| &*cell.table).collect();
         let mut fixed = Vec::new();
         for planned in
             workspace.plan.stages().iter().filter(|stage| undecided.contains(&*stage.name))
@@ -155,14 +153,21 @@ impl<'a> SequentialTest<'a> {
             return Err(CommandError::usage(fixed.join("\n")));
         }
         for message in fixed {
-            terminal::note(&format!("note: {message}; its inconclusive cells stay inconclusive"));
+            terminal::note(&format!("note: {message}; its undecided cells stay undecided"));
         }
         Ok(())
     }
 
     /// Returns the undecided cells that may get more runs.
     fn extendable(&self) -> impl Iterator<Item = &Judged> {
-        inconclusive(&self.judged).filter(|cell| self.extended.contains_key(&cell.table))
+        self.within_reach().filter(|cell| self.extended.contains_key(&cell.table))
+    }
+
+    /// Returns the undecided cells that as many runs as allowed are expected to decide.
+    fn within_reach(&self) -> impl Iterator<Item = &Judged> {
+        let most = self.bounds.most;
+        undecided(&self.judged)
+            .filter(move |cell| cell.runs_needed.is_some_and(|runs| runs <= most))
     }
 
     /// Extends the axes of undecided cells by half of their labels; returns the labels added.
@@ -202,8 +207,8 @@ impl<'a> SequentialTest<'a> {
         for (name, _) in found.iter().filter(|(_, members)| members.is_empty()) {
             let axis = self.extended.remove(name).unwrap_or_default();
             terminal::note(&format!(
-                "note: `{name}` has no records for more labels of `{axis}`; its inconclusive cells \
-                 stay inconclusive"
+                "note: `{name}` has no records for more labels of `{axis}`; its undecided cells \
+                 stay undecided"
             ));
         }
         found
@@ -222,11 +227,11 @@ impl<'a> SequentialTest<'a> {
             let Some(members) = members.get(name).filter(|members| !members.is_empty()) else {
                 continue;
             };
-            let cells = inconclusive(&self.judged).filter(|cell| cell.table == *name);
+            let cells = undecided(&self.judged).filter(|cell| cell.table == *name);
             refill(workspace, name, members, report, table, cells)?;
         }
         for (judged, last) in self.judged.iter().zip(&mut self.last) {
-            if is_inconclusive(judged) {
+            if judged.verdict.is_open() {
                 (last.number, last.alpha) = (self.number, alpha);
             }
         }
@@ -237,27 +242,27 @@ impl<'a> SequentialTest<'a> {
     /// Prints what the last analysis left undecided.
     fn print(&self, json: bool, added: &BTreeMap<String, Vec<u64>>) {
         let (number, alpha) = (self.number, spent_alpha(self.bounds.alpha, self.number));
-        let undecided = inconclusive(&self.judged).count();
+        let undecided = undecided(&self.judged).count();
+        let within_reach = self.within_reach().count();
         if json {
             terminal::json(&json!({
-                "look": number, "alpha": alpha, "added": added, "inconclusive": undecided,
+                "look": number, "alpha": alpha, "added": added, "undecided": undecided,
+                "within_reach": within_reach,
             }));
             return;
         }
         let added: String = added.iter().map(|(axis, labels)| described(axis, labels)).collect();
         let all = self.judged.len();
+        let most = self.bounds.most;
         terminal::note(&format!(
-            "look {number} (alpha {alpha}): {added}{undecided} of {all} inconclusive"
+            "look {number} (alpha {alpha}): {added}{undecided} of {all} undecided, of which \
+             {within_reach} need at most {most} runs"
         ));
     }
 }
 
-fn inconclusive(judged: &[Judged]) -> impl Iterator<Item = &Judged> {
-    judged.iter().filter(|judged| is_inconclusive(judged))
-}
-
-const fn is_inconclusive(judged: &Judged) -> bool {
-    matches!(judged.verdict, Verdict::Inconclusive { .. })
+fn undecided(judged: &[Judged]) -> impl Iterator<Item = &Judged> {
+    judged.iter().filter(|judged| judged.verdict.is_open())
 }
 
 /// Returns in words the consecutive labels that were added to an axis.

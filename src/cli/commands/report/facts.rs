@@ -72,10 +72,17 @@ pub(super) fn collect(
     Ok(content)
 }
 
-/// Puts a verdict to every published number.
+/// Puts a verdict to every published number, and says what the verdicts mean.
 fn judge_cells(content: &mut ReportContent) {
     let tables = content.tables.iter().map(|facts| (facts.stage.clone(), facts.table.clone()));
-    for judged in judge(&tables.collect::<Vec<_>>(), LEVEL) {
+    let judged = judge(&tables.collect::<Vec<_>>(), LEVEL);
+    let used = Verdict::ALL.iter().filter(|one| judged.iter().any(|cell| cell.verdict == **one));
+    let items: Vec<String> =
+        used.map(|verdict| format!("{}: {}", verdict.word(), verdict.meaning())).collect();
+    if !items.is_empty() {
+        content.notes.push(Note { title: "Verdicts on published numbers".to_owned(), items });
+    }
+    for judged in judged {
         let facts = content.tables.iter_mut().find(|facts| facts.stage == judged.table);
         if let Some(facts) = facts {
             facts.verdicts.push(badge(&judged));
@@ -85,16 +92,20 @@ fn judge_cells(content: &mut ReportContent) {
 
 fn badge(judged: &Judged) -> Badge {
     let tone = match judged.verdict {
-        Verdict::Reproduced | Verdict::Better => BadgeTone::Good,
+        Verdict::Equivalent | Verdict::Better => BadgeTone::Good,
         Verdict::Differs => BadgeTone::Bad,
-        Verdict::Inconclusive { .. } | Verdict::NotMeasured => BadgeTone::Open,
+        Verdict::Matches | Verdict::Inconclusive | Verdict::NotMeasured | Verdict::Unjudged(_) => {
+            BadgeTone::Open
+        }
     };
+    let needs = judged.needs();
+    let needs = needs.map_or_else(String::new, |runs| format!("; runs needed: {runs}"));
     let note = judged.note.as_ref().map_or_else(String::new, |note| format!("; {note}"));
     Badge {
         row: judged.row,
         column: judged.column,
-        text: judged.verdict.word().to_owned(),
-        detail: format!("{}; margin {:.3}{note}", judged.verdict, judged.margin),
+        text: judged.text(),
+        detail: format!("{}; margin {:.3}{needs}{note}", judged.verdict.meaning(), judged.margin),
         tone,
     }
 }
