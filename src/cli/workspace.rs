@@ -32,8 +32,26 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Opens a pipeline; without a file, the one that was run last.
+    /// Opens a pipeline; without a file, the one that was run last. Says at which scale.
     pub(crate) fn open(common: &Common, file: Option<&Path>) -> Result<Self, CommandError> {
+        let workspace = Self::open_silently(common, file)?;
+        if let Some(scale) = workspace.default_scale(common) {
+            let others = workspace.plan.scales().iter().filter(|name| *name != scale);
+            let others: Vec<&str> = others.map(String::as_str).collect();
+            let choice = match others[..] {
+                [] => String::new(),
+                _ => format!(" (choose another with `--scale`: {})", others.join(", ")),
+            };
+            terminal::note(&format!("scale: {scale}{choice}"));
+        }
+        Ok(workspace)
+    }
+
+    /// Opens a pipeline, and leaves it to the caller to say at which scale.
+    pub(crate) fn open_silently(
+        common: &Common,
+        file: Option<&Path>,
+    ) -> Result<Self, CommandError> {
         device::open(common.device).map_err(CommandError::usage)?;
         let backend = device::family(common.device);
         // A mistake in the file must not leave an empty cache folder behind.
@@ -47,20 +65,29 @@ impl Workspace {
         };
         let source = Source::read(&path)?.at_scale(scale_choice(common));
         let plan = load_plan(&source, common)?;
-        if let Some(scale) = plan.scale().filter(|_| common.scale.is_none()) {
-            let others = plan.scales().iter().filter(|name| *name != scale);
-            let others: Vec<&str> = others.map(String::as_str).collect();
-            let choice = match others[..] {
-                [] => String::new(),
-                _ => format!(" (choose another with `--scale`: {})", others.join(", ")),
-            };
-            terminal::note(&format!("scale: {scale}{choice}"));
-        }
         let cache = match cache {
             Some(cache) => cache,
             None => open_cache(common)?,
         };
         Ok(Self { plan, cache, source, backend })
+    }
+
+    /// Returns the scale, if the file chose it.
+    pub(crate) fn default_scale(&self, common: &Common) -> Option<&str> {
+        self.plan.scale().filter(|_| common.scale.is_none())
+    }
+
+    /// Returns the plan of the scale that the file has for a GPU, if it is another one.
+    pub(crate) fn full_scale(
+        &self,
+        common: &Common,
+    ) -> Result<Option<Plan<AnyStage>>, CommandError> {
+        if self.default_scale(common).is_none() || !common.device.is_processor() {
+            return Ok(None);
+        }
+        let choice = ScaleChoice { name: None, on_gpu: true };
+        let plan = load_plan(&self.source.clone().at_scale(choice), common)?;
+        Ok(Some(plan).filter(|plan| plan.scale() != self.plan.scale()))
     }
 
     /// Returns where every stage stands; notes go to the user.

@@ -82,9 +82,11 @@ pub(super) fn training(train: &Train, inputs: &Inputs<'_, ArtifactEstimate>) -> 
     let learned = train.model.training_flops(form, batch).ok()?;
     let tested = inputs.one("validation").and_then(|samples| samples.rows);
     let Flops { encode, decode } = train.model.flops(form).ok()?;
-    let stopping = train.early_stopping.and_then(|stopping| stopping.cooldown);
-    let cooldown = stopping.map_or(0.0, |epochs| epochs.get() as f64);
-    let epochs = epochs(train.length, rows, train.batch_size.get()) + cooldown;
+    let mut epochs = epochs(train.length, rows, train.batch_size.get());
+    if let Some(stopping) = train.early_stopping {
+        // Where it stops is not known before: half of the longest time is a guess.
+        epochs = 0.5 * epochs + stopping.cooldown.map_or(0.0, |epochs| epochs.get() as f64);
+    }
     let validated = (encode + decode) * train.model.stages() as f64;
     Some(Work(epochs * (learned * rows as f64 + validated * tested.unwrap_or(0) as f64)))
 }

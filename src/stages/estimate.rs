@@ -188,13 +188,7 @@ mod tests {
     use crate::stages::test_inputs::problems_of;
 
     fn made(kind: &str, row_length: Option<usize>) -> Vec<Producer> {
-        vec![Producer {
-            kind: kind.into(),
-            labels: Arc::default(),
-            absent: Arc::default(),
-            values: None,
-            row_length,
-        }]
+        vec![Producer { kind: kind.into(), labels: Arc::default(), values: None, row_length }]
     }
 
     fn stage(settings: &str) -> Estimate {

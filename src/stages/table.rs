@@ -32,6 +32,39 @@ impl Stage for Table {
     }
 
     fn problems(&self, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
+        let made = inputs.families("records").concat();
+        let labels: BTreeSet<&str> =
+            made.iter().flat_map(|made| made.labels.values()).map(String::as_str).collect();
+        let mut table = self.clone();
+        table.retain_present(|label| labels.contains(label));
+        table.problems_of_present(inputs)
+    }
+
+    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
+        let records = labeled_records(context, &self.records)?;
+        let mut spec = self.clone();
+        spec.retain_present(|label| {
+            records.iter().any(|record| record.labels().values().any(|own| own == label))
+        });
+        let mut table = tabulate(&spec, &records)?;
+        // Not the keys of the stages: other ones may leave the same records without this running
+        // again, while the digest of a content belongs to it.
+        for family in &self.records {
+            let runs = context.digests_of(family)?.into_iter();
+            table.runs.extend(runs.map(|(labels, digest)| Run { labels, digest: digest.short() }));
+        }
+        let (rows, columns) = (table.rows.len(), table.columns.len());
+        context.log(&format!("{} records in {rows} rows and {columns} columns", records.len()));
+        let empty = table.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.n == 0).count();
+        if empty > 0 {
+            context.log(&format!("{empty} of {} cells have no record", rows * columns));
+        }
+        context.store(&table)
+    }
+}
+
+impl Table {
+    fn problems_of_present(&self, inputs: &Inputs<'_, Producer>) -> Vec<Problem> {
         let mut places = ReportChecker::of(Reported::Records, inputs);
         if self.check_places(&mut places, inputs) {
             return places.problems();
@@ -50,26 +83,6 @@ impl Stage for Table {
         checker.problems()
     }
 
-    fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
-        let records = labeled_records(context, &self.records)?;
-        let mut table = tabulate(self, &records)?;
-        // Not the keys of the stages: other ones may leave the same records without this running
-        // again, while the digest of a content belongs to it.
-        for family in &self.records {
-            let runs = context.digests_of(family)?.into_iter();
-            table.runs.extend(runs.map(|(labels, digest)| Run { labels, digest: digest.short() }));
-        }
-        let (rows, columns) = (table.rows.len(), table.columns.len());
-        context.log(&format!("{} records in {rows} rows and {columns} columns", records.len()));
-        let empty = table.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.n == 0).count();
-        if empty > 0 {
-            context.log(&format!("{empty} of {} cells have no record", rows * columns));
-        }
-        context.store(&table)
-    }
-}
-
-impl Table {
     /// Returns the records as the values see them; families that none of them looks at are left out.
     fn visible_producers<'a>(
         &self,
@@ -246,6 +259,19 @@ mod tests {
         assert!(problems(ROWS, DIMENSION).is_empty());
         let published = r#"Value(field: "share", title: "S", published: {"pcae/0": (1, None)})"#;
         assert!(problems(r#"rows: ["model"], columns: ["seed"]"#, published).is_empty());
+    }
+
+    #[test]
+    fn what_is_said_of_an_optional_label_that_is_absent_is_no_mistake() {
+        let value = |label: &str| {
+            format!(
+                r#"Value(field: "share", title: "S", best: ClosestTo({{"{label}": 1.0}}),
+                         published: {{"pcae": (1, None), "{label}": (2, None)}})"#
+            )
+        };
+        let layout = format!(r#"{ROWS}, unjudged: {{"faces": StandIn}}, optional: ["faces"]"#);
+        assert_eq!(problems(&layout, &value("faces")), [""; 0]);
+        assert_eq!(problems(&layout, &value("face")).len(), 2, "not that label");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Stages behind inputs, and what is wrong with a stage that reads them: for tests of the kinds.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::engine::stage::{Inputs, Problem, Producer, Stage};
 
@@ -10,7 +9,7 @@ pub(super) fn producer(labels: &[(&str, &str)], values: Option<&[&str]>) -> Prod
     let owned = |(axis, label): &(&str, &str)| ((*axis).to_owned(), (*label).to_owned());
     let labels = labels.iter().map(owned).collect::<BTreeMap<_, _>>().into();
     let values = values.map(|values| values.iter().map(|&name| name.to_owned()).collect());
-    Producer { labels, absent: Arc::default(), kind: "record".into(), values, row_length: None }
+    Producer { labels, kind: "record".into(), values, row_length: None }
 }
 
 /// Two models with two seeds each.

@@ -19,7 +19,7 @@ use crate::engine::run::options::RunReport;
 /// Runs a pipeline.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandError> {
     let began = Instant::now();
-    let workspace = Workspace::open(common, args.file.as_deref())?;
+    let workspace = Workspace::open_silently(common, args.file.as_deref())?;
     let selection = args.choice().select(&workspace.plan)?;
     let runner = Runner::new(common, &args.runner, &workspace.backend)?;
     let mut report = runner.run(&workspace, &selection)?;

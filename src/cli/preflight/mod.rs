@@ -59,11 +59,25 @@ pub(crate) fn check(
     let parallelism = Parallelism { jobs: options.jobs, device_jobs: options.device_jobs };
     let threads = options.cores / options.jobs.min(options.device_jobs).max(1);
     let mut rates = Rates::new(workspace, common.device, threads.max(1));
-    let mut prediction = Prediction::of(workspace, &due, parallelism, &mut rates)?;
+    let Workspace { plan, cache, .. } = workspace;
+    let mut prediction = Prediction::of(plan, cache, &due, parallelism, &mut rates)?;
     let matters = prediction.wall[1] >= SHOWN_FROM;
     if matters && prediction.counted > 0 && rates.basis() == Basis::Rough {
         rates.measure();
-        prediction = Prediction::of(workspace, &due, parallelism, &mut rates)?;
+        prediction = Prediction::of(plan, cache, &due, parallelism, &mut rates)?;
+    }
+    if let Some(scale) = workspace.default_scale(common) {
+        let full = if due.is_empty() { None } else { workspace.full_scale(common)? };
+        let note = match &full {
+            Some(full) => {
+                let all: Vec<StageIndex> = (0..full.stages().len()).collect();
+                let time = Prediction::of(full, cache, &all, parallelism, &mut rates)?.time();
+                let name = full.scale().unwrap_or_default();
+                format!("scale: {scale}; `--scale {name}` would take {time} here")
+            }
+            None => format!("scale: {scale}"),
+        };
+        terminal::note(&note);
     }
     if prediction.middle() >= SHOWN_FROM {
         let (time, basis) = (prediction.time(), prediction.basis());

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::rates::{Basis, Rates, quantile};
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::Workspace;
-use crate::engine::plan::StageIndex;
-use crate::engine::plan::cost;
+use crate::engine::cache::Cache;
+use crate::engine::plan::{Plan, StageIndex, cost};
 use crate::engine::stage::{Needs, StageSet};
+use crate::stages::AnyStage;
 
 /// Below this many earlier runs of a kind that counts no work, nothing is predicted.
 const FEWEST_RUNS: usize = 3;
@@ -50,7 +50,8 @@ pub(crate) struct Prediction {
 impl Prediction {
     /// Predicts what the due stages take.
     pub(crate) fn of(
-        workspace: &Workspace,
+        plan: &Plan<AnyStage>,
+        cache: &Cache,
         due: &[StageIndex],
         parallelism: Parallelism,
         rates: &mut Rates<'_>,
@@ -65,18 +66,18 @@ impl Prediction {
             unknown: BTreeMap::new(),
             jobs: parallelism.jobs,
         };
-        let works = if due.is_empty() { Vec::new() } else { cost::works(&workspace.plan) };
+        let works = if due.is_empty() { Vec::new() } else { cost::works(plan) };
         let mut histories = BTreeMap::new();
         let mut runs = BTreeMap::new();
         let mut on_device = [0.0; 2];
         // When each stage could end at the earliest, however many run in parallel.
-        let mut ends = vec![[0.0; 2]; workspace.plan.stages().len()];
+        let mut ends = vec![[0.0; 2]; plan.stages().len()];
         for &stage in due {
-            let planned = &workspace.plan.stages()[stage];
+            let planned = &plan.stages()[stage];
             let (kind, needs) =
                 (planned.stage.as_stage().kind().name, planned.stage.as_stage().needs());
             if !histories.contains_key(kind) {
-                histories.insert(kind, workspace.cache.history(kind)?);
+                histories.insert(kind, cache.history(kind)?);
             }
             let history = &histories[kind];
             let is_known = history.seconds.len() >= FEWEST_RUNS;

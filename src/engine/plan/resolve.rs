@@ -358,11 +358,8 @@ impl<'a> Resolver<'a> {
             let kind = stage.stage.as_stage().output(&kinds.collect()).into();
             made[index] = kind;
         }
-        let absent = self.spec.axes.iter().map(|axis| (axis.name.clone(), axis.absent.clone()));
-        let absent = Arc::new(absent.filter(|(_, labels)| !labels.is_empty()).collect());
         let producers = stages.iter().zip(made).map(|(stage, kind)| Producer {
             labels: Arc::new(stage.labels.clone()),
-            absent: Arc::clone(&absent),
             kind,
             values: stage.stage.as_stage().values().map(Into::into),
             row_length: stage.stage.as_stage().row_length(),

@@ -259,8 +259,6 @@ pub struct Externals {
 pub struct Producer {
     /// The axis labels it stands for.
     pub labels: Arc<Labels>,
-    /// The labels of each axis that are absent from this run of the pipeline.
-    pub absent: Arc<BTreeMap<String, Vec<String>>>,
     /// The kind of artifact that it leaves.
     pub kind: Arc<str>,
     /// The names of the values in its record, if they are known.

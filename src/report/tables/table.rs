@@ -81,6 +81,10 @@ pub struct TableSpec<R> {
     /// several keys the one with the most labels counts.
     #[serde(default)]
     pub unjudged: BTreeMap<String, Unjudged>,
+    /// Labels that may be absent, such as those of data that not everybody has: what is published,
+    /// given or said of them is then left out.
+    #[serde(default)]
+    pub optional: Vec<String>,
     /// Remarks below the table.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -92,6 +96,25 @@ const fn five_runs() -> NonZeroUsize {
 }
 
 impl<R> TableSpec<R> {
+    /// Leaves out what is said of optional labels that are not there.
+    pub fn retain_present(&mut self, is_there: impl Fn(&str) -> bool) {
+        let absent: Vec<String> = {
+            let labels = self.optional.iter().filter(|label| !is_there(label));
+            labels.cloned().collect()
+        };
+        let stays = |key: &String| !key.split('/').any(|part| absent.iter().any(|one| one == part));
+        self.unjudged.retain(|key, _| stays(key));
+        for given in &mut self.given {
+            given.cells.retain(|key, _| stays(key));
+        }
+        for value in &mut self.values {
+            value.published.retain(|key, _| stays(key));
+            if let Best::ClosestTo(truths) = &mut value.best {
+                truths.retain(|key, _| stays(key));
+            }
+        }
+    }
+
     /// Returns why a cell with some labels and a value gets no verdict, if that is declared.
     pub(in crate::report) fn unjudged(&self, labels: &[String], value: &str) -> Option<Unjudged> {
         let covers = |key: &str| {
