@@ -69,6 +69,27 @@ fn a_pca_is_measured_as_its_formulas_say() {
     assert!(factors["first_4_r2"].is_null() && factors["first_2_r2"].is_number(), "{factors}");
 }
 
+/// Samples in the order of a lattice: the first thousand have one scale and few of all places.
+const SORTED: &str = r#"Pipeline(name: "p", stages: {
+    "images": Dataset(source: Dsprites(Render(size: 8, factors: Lattice)), split: Train),
+    "pca": Train(model: Pca(latent: 4), data: "images", length: Steps(1), batch_size: 8,
+                 optimizer: Adam(rate: 1e-3), seed: 0),
+    "relevance": Relevance(model: "pca", data: "images", codes: 1000, images: 5, threshold: 0.9),
+    "spectrum": Estimate(points: "codes", estimator: Spectrum(threshold: 0.9)),
+    "codes": Encode(model: "pca", data: "images"),
+})"#;
+
+#[test]
+fn relevance_of_a_sorted_set_is_that_of_all_of_it() {
+    let sandbox = Sandbox::new(SORTED);
+    sandbox.run().ok();
+    let (relevance, spectrum) = (record(&sandbox, "relevance"), record(&sandbox, "spectrum"));
+    let pairs = numbers(&relevance["variances"]).into_iter().zip(numbers(&spectrum["variances"]));
+    for (found, all) in pairs {
+        assert!((found / all - 1.0).abs() < 0.2, "{found} against {all}");
+    }
+}
+
 #[test]
 fn distances_between_other_samples_are_refused() {
     let sandbox = Sandbox::new(PIPELINE);

@@ -12,6 +12,7 @@ use crate::dimension::{
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::{Input, Inputs, Kind, Needs, Stage, StageRef};
+use crate::numerics::rng::permutation;
 use crate::numerics::units::Fraction;
 use crate::numerics::{Points, Seed};
 use crate::report::{RecordValue, Values};
@@ -44,7 +45,7 @@ pub struct Relevance {
     /// How a coordinate is weighted by the Jacobian; ARD-VAE's published code and its text differ.
     #[serde(default)]
     pub form: RelevanceForm,
-    /// Number of samples at which the decoder is differentiated: the first ones.
+    /// Number of samples, drawn at random, at which the decoder is differentiated.
     #[serde(default = "default_images")]
     pub images: NonZeroUsize,
     /// Share of all scores that the counted coordinates must exceed.
@@ -58,10 +59,11 @@ pub struct Relevance {
     /// Which output of the decoder is differentiated.
     #[serde(default)]
     pub output: DecoderOutput,
-    /// Number of samples whose codes give the variances: the first ones, at most all.
+    /// Number of samples, drawn at random, whose codes give the variances; at most all.
     #[serde(default = "default_codes")]
     pub codes: NonZeroUsize,
-    /// Random seed for drawing codes, for models that encode a sample as a distribution.
+    /// Random seed for drawing the samples, and for drawing codes where a model encodes a sample as
+    /// a distribution.
     #[serde(default = "default_seed")]
     pub seed: Seed,
 }
@@ -82,7 +84,7 @@ const fn default_seed() -> Seed {
 
 impl Stage for Relevance {
     fn kind(&self) -> Kind {
-        Kind { name: "Relevance", version: 1 }
+        Kind { name: "Relevance", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -116,6 +118,7 @@ impl Stage for Relevance {
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let model = context.load(&self.model)?.load(context.device().parse()?)?;
         let samples = context.load(&self.data)?.0;
+        let samples = samples.at(&self.rows(samples.len()));
         let codes = model.draw(&samples, self.codes.max(self.images), self.seed)?;
         let directions = self.basis.directions(&first(&codes.points, self.codes.get()))?;
         let variances = self.variances(&codes, &directions);
@@ -128,7 +131,7 @@ impl Stage for Relevance {
         let weights = sums.weights();
         let scores = RelevanceScores::new(&weights, &variances)?;
         context.log(&format!(
-            "variances over {} codes{}, Jacobians at {} of them",
+            "variances over {} random codes{}, Jacobians at {} of them",
             codes.points.rows().min(self.codes.get()),
             if codes.are_drawn { " drawn from their distributions" } else { "" },
             first.rows()
@@ -146,6 +149,14 @@ impl Stage for Relevance {
 }
 
 impl Relevance {
+    /// Draws the rows of the samples that are encoded. They are in no order, since those of many data
+    /// sets are sorted by factor or class, and the first of them are used alone.
+    fn rows(&self, samples: usize) -> Vec<usize> {
+        let mut rows = permutation(samples, &mut self.seed.stream("rows"));
+        rows.truncate(self.codes.max(self.images).get());
+        rows
+    }
+
     /// Returns the variance of each scored coordinate: about zero for codes that were drawn, whose
     /// prior has a mean of zero, else about the mean.
     fn variances(&self, codes: &Codes, directions: &Points) -> Vec<f64> {
@@ -188,7 +199,7 @@ fn first(points: &Points, count: usize) -> Points {
 /// A stage and the key of its settings; when the key changes, every user computes again.
 #[cfg(test)]
 pub(super) const PINNED: (&str, &str) =
-    (r#"Relevance(model: "train", data: "images", threshold: 0.99)"#, "bc97855a");
+    (r#"Relevance(model: "train", data: "images", threshold: 0.99)"#, "4bedbdbd");
 
 #[cfg(test)]
 mod tests {
@@ -215,6 +226,23 @@ mod tests {
         let mut declared = stage.values().unwrap();
         declared.sort_unstable();
         assert_eq!(names, declared);
+    }
+
+    #[test]
+    fn samples_come_from_all_parts_of_a_sorted_set() {
+        let rows = stage(", codes: 1000, images: 100, seed: 3").rows(64_512);
+        assert_eq!(rows.len(), 1000);
+        for part in [&rows[..], &rows[..100]] {
+            // A tenth of the rows is drawn from each tenth of the set: 3 or 9.5 is the deviation.
+            for tenth in 0..10 {
+                let count = part.iter().filter(|&row| row * 10 / 64_512 == tenth).count();
+                assert!(count.abs_diff(part.len() / 10) < part.len() / 20 + 10, "{count}");
+            }
+        }
+        assert_eq!(rows, stage(", codes: 1000, images: 100, seed: 3").rows(64_512));
+        assert_ne!(rows, stage(", codes: 1000, images: 100").rows(64_512));
+        let all = stage("").rows(50);
+        assert_eq!(all.len(), 50, "there are no more");
     }
 
     #[test]
