@@ -34,7 +34,7 @@ use crate::training::{Codes, DecoderOutput, TrainedModel};
 /// in ARD-VAE; the dimension is the number of coordinates, by decreasing score, whose share of all
 /// scores exceeds the threshold. This is for models whose coordinates have no order. Codes without
 /// preferred axes (`Irmae`, `Ae`) are rotated to their principal axes first, with `basis:
-/// Principal`.
+/// Principal`; the record then has these axes too, and `Interpolate` can keep the most relevant.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relevance {
@@ -103,7 +103,8 @@ impl Stage for Relevance {
         let lists = ["order", "scores", "variances", "weights"].map(|name| self.list_name(name));
         let counts = self.also.iter().map(|&threshold| count_name(threshold));
         let numbers = ["dimension", "share"].map(str::to_owned);
-        Some(numbers.into_iter().chain(lists).chain(counts).collect())
+        let axes = (self.basis == Basis::Principal).then(|| AXES.to_owned());
+        Some(numbers.into_iter().chain(lists).chain(counts).chain(axes).collect())
     }
 
     fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
@@ -144,6 +145,10 @@ impl Stage for Relevance {
         let mut record = self.record(&scores);
         record.insert(self.list_name("variances"), RecordValue::List(variances));
         record.insert(self.list_name("weights"), RecordValue::List(weights));
+        if self.basis == Basis::Principal {
+            let entries = directions.values().iter().copied().map(f64::from);
+            record.insert(AXES.to_owned(), RecordValue::List(entries.collect()));
+        }
         context.store(&record)
     }
 }
@@ -167,10 +172,7 @@ impl Relevance {
     /// Returns the name of a list in the record: one of principal axes must not be taken for one of
     /// coordinates.
     fn list_name(&self, name: &str) -> String {
-        match self.basis {
-            Basis::Own => name.to_owned(),
-            Basis::Principal => format!("axis_{name}"),
-        }
+        list_name(self.basis, name)
     }
 
     /// Lists what follows from the scores under its names.
@@ -187,6 +189,51 @@ impl Relevance {
             (count_name(threshold), RecordValue::Number(scores.count(threshold) as f64))
         });
         values.into_iter().chain(counts).collect()
+    }
+}
+
+/// The list in a record that holds the principal axes one after the other.
+const AXES: &str = "axes";
+
+/// The list in a record that coordinates are chosen by.
+const SCORES: &str = "scores";
+
+fn list_name(basis: Basis, name: &str) -> String {
+    match basis {
+        Basis::Own => name.to_owned(),
+        Basis::Principal => format!("axis_{name}"),
+    }
+}
+
+/// Scores of coordinates, read from a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CoordinateScores {
+    /// The score of each coordinate.
+    pub(super) scores: Vec<f64>,
+    /// The axes that the scores are of, if they are not those of the code itself.
+    pub(super) axes: Option<Points>,
+}
+
+impl CoordinateScores {
+    /// Returns the scores in a record, if it has any.
+    pub(super) fn of(record: &Values) -> Option<Self> {
+        let list = |name: &str| match record.get(name) {
+            Some(RecordValue::List(list)) => Some(list),
+            _ => None,
+        };
+        if let Some(scores) = list(SCORES) {
+            return Some(Self { scores: scores.clone(), axes: None });
+        }
+        let scores = list(&list_name(Basis::Principal, SCORES))?;
+        let entries = list(AXES)?.iter().map(|&entry| entry as f32);
+        let axes = Points::new(scores.len(), scores.len(), entries.collect()).ok()?;
+        Some(Self { scores: scores.clone(), axes: Some(axes) })
+    }
+
+    /// Returns whether a record with these values has scores.
+    pub(super) fn are_among(values: &[String]) -> bool {
+        let has = |name: &str| values.iter().any(|value| value == name);
+        has(SCORES) || has(&list_name(Basis::Principal, SCORES)) && has(AXES)
     }
 }
 
@@ -226,6 +273,27 @@ mod tests {
         let mut declared = stage.values().unwrap();
         declared.sort_unstable();
         assert_eq!(names, declared);
+    }
+
+    #[test]
+    fn scores_of_principal_axes_are_read_together_with_the_axes() {
+        let list = |values: &[f64]| RecordValue::List(values.to_vec());
+        let mut record = Values::new();
+        assert_eq!(CoordinateScores::of(&record), None);
+        record.insert("axis_scores".to_owned(), list(&[1.0, 2.0]));
+        assert_eq!(CoordinateScores::of(&record), None, "which axes is not known");
+        record.insert("axes".to_owned(), list(&[0.0, 1.0, 1.0, 0.0]));
+        let found = CoordinateScores::of(&record).unwrap();
+        assert_eq!(found.scores, [1.0, 2.0]);
+        assert_eq!(found.axes.unwrap().row(0), [0.0, 1.0]);
+        record.insert("axes".to_owned(), list(&[0.0, 1.0]));
+        assert_eq!(CoordinateScores::of(&record), None, "one axis is missing");
+        record.insert("scores".to_owned(), list(&[3.0]));
+        assert_eq!(CoordinateScores::of(&record).unwrap().axes, None);
+        let principal = stage(", basis: Principal").values().unwrap();
+        let own = stage("").values().unwrap();
+        assert!(CoordinateScores::are_among(&principal) && CoordinateScores::are_among(&own));
+        assert!(!own.contains(&"axes".to_owned()));
     }
 
     #[test]
