@@ -13,6 +13,7 @@ mod missing_files;
 mod records;
 mod report_checker;
 mod samples;
+mod settings_in_words;
 #[cfg(test)]
 mod test_inputs;
 
