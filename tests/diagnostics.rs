@@ -46,6 +46,36 @@ fn every_bad_pipeline_is_explained() {
 }
 
 #[test]
+fn a_prior_that_leaves_little_to_learn_from_is_warned_of_but_stops_nothing() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", axes: {"seed": [0, 1]}, stages: {
+    "images": Dataset(
+        source: Dsprites(Render(size: 8, factors: Continuous(samples: 40, seed: 0))), split: Train,
+    ),
+    "train-{seed}": Train(
+        model: ArdVae(latent: 2, network: Conv(channels: [4]), beta: 1, prior_samples: 30),
+        data: "images", length: Steps(2), batch_size: 8, optimizer: Adam(rate: 1e-3),
+        seed: Axis(seed),
+    ),
+})"#,
+    );
+    for call in [&["plan", "pipeline.ron"][..], &["pipeline.ron"]] {
+        let stderr = sandbox.call(call).ok().stderr;
+        assert_eq!(stderr.matches("warning:").count(), 1, "once for all seeds: {stderr}");
+        for part in [
+            "warning: each epoch sets 30 of 40 samples aside for the prior, and learns from 10",
+            "pipeline.ron:6:87",
+            "help: set at most half of the samples aside",
+        ] {
+            assert!(stderr.contains(part), "{stderr}");
+        }
+    }
+    sandbox.edit("prior_samples: 30", "prior_samples: 20");
+    let stderr = sandbox.call(&["plan", "pipeline.ron"]).ok().stderr;
+    assert!(!stderr.contains("warning"), "{stderr}");
+}
+
+#[test]
 fn an_unknown_kind_is_answered_with_the_kinds_that_there_are() {
     const SHOWN: usize = 12;
     let (shown, more) = AnyStage::KINDS.split_at(SHOWN);

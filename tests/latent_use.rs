@@ -1,5 +1,7 @@
 //! Codes at work, through the real program: classes, images between images, runtime.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
@@ -80,6 +82,35 @@ fn classes_interpolations_and_times_of_a_trained_model() {
         (strip["ends"].as_array().unwrap().len(), strip["steps"].as_array().unwrap().len()),
         (2, 4)
     );
+}
+
+#[test]
+fn coordinates_along_principal_axes_come_with_the_scores() {
+    let stages = r#""figure": Figure("#;
+    let more = r#""axes": Relevance(
+            model: "train-ae", data: "train-images", basis: Principal, threshold: 0.9,
+        ),
+        "kept-{kept}": Interpolate(
+            model: "train-ae", data: "test-images", between: Rows(pairs: [(0, 7)], images: 4),
+            coordinates: Axis(kept),
+        ),
+        "figure": Figure("#;
+    let axes = r#"axes: {"kept": {"all": All, "axes": Relevant(k: 3, scores: "axes"),
+                     "one": Relevant(k: 1, scores: "axes")},"#;
+    let text = PIPELINE.replace(stages, more).replace("axes: {", &format!("{axes} "));
+    let sandbox = Sandbox::new(&text);
+    sandbox.call(&["pipeline.ron", "--until", "kept-*"]).ok();
+    let pixels = |stage: &str| {
+        sandbox.call(&["export", stage, stage, "pipeline.ron"]).ok();
+        fs::read(sandbox.path().join(stage).join("images.npy")).unwrap()
+    };
+    let all = pixels("kept-all");
+    let apart = |other: &[u8]| {
+        all.iter().zip(other).map(|(one, other)| one.abs_diff(*other)).max().unwrap()
+    };
+    // All three axes together are the whole code.
+    assert!(apart(&pixels("kept-axes")) <= 1);
+    assert!(apart(&pixels("kept-one")) > 1);
 }
 
 #[test]

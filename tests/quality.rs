@@ -69,6 +69,56 @@ fn a_pca_is_measured_as_its_formulas_say() {
     assert!(factors["first_4_r2"].is_null() && factors["first_2_r2"].is_number(), "{factors}");
 }
 
+const LOSSES: &str = r#"Pipeline(name: "p", axes: {"model": {
+    "pca": Pca(latent: 2),
+    "ae": Ae(latent: 2, network: Conv(channels: [4]), reconstruction: SquaredError),
+    "logits": Ae(latent: 2, network: Conv(channels: [4])),
+}}, stages: {
+    "images": Dataset(
+        source: Dsprites(Render(size: 8, factors: Continuous(samples: 60, seed: 0))), split: Train,
+    ),
+    "train-{model}": Train(model: Axis(model), data: "images", length: Steps(3), batch_size: 8,
+                           optimizer: Adam(rate: 1e-3), seed: 0),
+    "loss-{model}": Score(model: "train-{model}", data: "images", metric: Reconstruction),
+    "error-{model}": Score(model: "train-{model}", data: "images", metric: SquaredError),
+})"#;
+
+#[test]
+fn a_reconstruction_is_scored_by_the_loss_it_was_trained_with_which_is_named() {
+    let sandbox = Sandbox::new(LOSSES);
+    sandbox.run().ok();
+    for model in ["pca", "ae"] {
+        let loss = record(&sandbox, &format!("loss-{model}"));
+        let error = record(&sandbox, &format!("error-{model}"));
+        assert_eq!(loss["loss"], "squared error, summed over values", "{model}");
+        assert_eq!(loss["reconstruction"], error["squared_error"], "{model}");
+    }
+    let logits = record(&sandbox, "loss-logits");
+    assert_eq!(logits["loss"], "binary cross-entropy, summed over values");
+    assert_ne!(logits["reconstruction"], record(&sandbox, "error-logits")["squared_error"]);
+}
+
+/// Samples in the order of a lattice: the first thousand have one scale and few of all places.
+const SORTED: &str = r#"Pipeline(name: "p", stages: {
+    "images": Dataset(source: Dsprites(Render(size: 8, factors: Lattice)), split: Train),
+    "pca": Train(model: Pca(latent: 4), data: "images", length: Steps(1), batch_size: 8,
+                 optimizer: Adam(rate: 1e-3), seed: 0),
+    "relevance": Relevance(model: "pca", data: "images", codes: 1000, images: 5, threshold: 0.9),
+    "spectrum": Estimate(points: "codes", estimator: Spectrum(threshold: 0.9)),
+    "codes": Encode(model: "pca", data: "images"),
+})"#;
+
+#[test]
+fn relevance_of_a_sorted_set_is_that_of_all_of_it() {
+    let sandbox = Sandbox::new(SORTED);
+    sandbox.run().ok();
+    let (relevance, spectrum) = (record(&sandbox, "relevance"), record(&sandbox, "spectrum"));
+    let pairs = numbers(&relevance["variances"]).into_iter().zip(numbers(&spectrum["variances"]));
+    for (found, all) in pairs {
+        assert!((found / all - 1.0).abs() < 0.2, "{found} against {all}");
+    }
+}
+
 #[test]
 fn distances_between_other_samples_are_refused() {
     let sandbox = Sandbox::new(PIPELINE);

@@ -99,6 +99,13 @@ impl Images {
         values
     }
 
+    /// Returns the chosen images, in the order in which they are given.
+    #[must_use]
+    pub fn at(&self, indices: &[usize]) -> Self {
+        let pixels = indices.iter().flat_map(|&index| self.image(index)).copied().collect();
+        Self { shape: self.shape, pixels, annotations: self.annotations.of(indices) }
+    }
+
     /// Returns every image as one point whose coordinates are pixels between 0 and 1.
     pub fn to_points(&self) -> Points {
         let mut values = vec![0.0; self.pixels.len()];

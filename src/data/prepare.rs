@@ -51,6 +51,10 @@ pub trait ImageSink {
 
     /// Takes the pixels of one or more images.
     fn push(&mut self, pixels: &[u8]) -> Result<(), DataError>;
+
+    /// Puts all images into another order, after the last: first the one at the first of these
+    /// places.
+    fn reorder(&mut self, places: &[usize]) -> Result<(), DataError>;
 }
 
 /// Keeps finished pixels in memory, for tests.
@@ -63,6 +67,12 @@ impl ImageSink for Vec<u8> {
 
     fn push(&mut self, pixels: &[u8]) -> Result<(), DataError> {
         self.extend_from_slice(pixels);
+        Ok(())
+    }
+
+    fn reorder(&mut self, places: &[usize]) -> Result<(), DataError> {
+        let size = self.len() / places.len();
+        *self = places.iter().flat_map(|place| &self[place * size..][..size]).copied().collect();
         Ok(())
     }
 }
@@ -175,7 +185,9 @@ fn stream(
     sink: &mut dyn ImageSink,
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Read, DataError> {
-    let mut rows = chosen_rows(source.catalog(), recipe)?;
+    let chosen = chosen_rows(source.catalog(), recipe)?;
+    let mut rows = chosen.clone();
+    rows.sort_unstable();
     let steps = PixelSteps::new(source.shape(), recipe.steps)?;
     let (size, finished_size) = (source.shape().pixels(), steps.shape().pixels());
     let total = rows.len() as u64;
@@ -221,6 +233,12 @@ fn stream(
     }
     varies.check("images")?;
     rows = kept;
+    if !chosen.is_sorted() {
+        let places: Vec<usize> =
+            chosen.iter().filter_map(|row| rows.binary_search(row).ok()).collect();
+        sink.reorder(&places)?;
+        rows = places.into_iter().map(|place| rows[place]).collect();
+    }
     let annotations = source.catalog().annotations.of(&rows);
     let partition = parts_of(source.catalog(), &rows, recipe);
     Ok(Read { shape: steps.shape(), count: rows.len(), annotations, partition, skipped })
@@ -234,7 +252,8 @@ fn choose_vectors(
     let (points, annotations, coordinates) = vectors.into_parts();
     let catalog = Catalog { count: points.rows(), annotations, partition };
     let rows = chosen_rows(&catalog, recipe)?;
-    let points = scaled(points.keep(&rows), recipe.steps.iter(), recipe.like)?;
+    let points = if rows.is_sorted() { points.keep(&rows) } else { points.at(&rows) };
+    let points = scaled(points, recipe.steps.iter(), recipe.like)?;
     let mut varies = Varies::default();
     varies.see(points.values(), points.width());
     varies.check("vectors")?;
@@ -268,6 +287,7 @@ fn scaled<'a>(
             // None of these changes vectors; pixel steps were done before, or refused.
             Step::First(_)
             | Step::Subset { .. }
+            | Step::Shuffle { .. }
             | Step::Crop(_)
             | Step::Pad(_)
             | Step::Resize { .. }
@@ -314,11 +334,17 @@ impl<T: Copy + PartialEq> Varies<T> {
 struct PointSink {
     width: usize,
     values: Vec<f32>,
+    /// The places of the points in their final order, if it is another one.
+    order: Option<Vec<usize>>,
 }
 
 impl PointSink {
     fn finish(self) -> Points {
-        Points::from_rows(self.width, self.values)
+        let points = Points::from_rows(self.width, self.values);
+        match self.order {
+            Some(order) => points.at(&order),
+            None => points,
+        }
     }
 }
 
@@ -338,6 +364,11 @@ impl ImageSink for PointSink {
         self.values.extend(pixels.iter().map(|&pixel| unit(pixel)));
         Ok(())
     }
+
+    fn reorder(&mut self, places: &[usize]) -> Result<(), DataError> {
+        self.order = Some(places.to_vec());
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -346,6 +377,7 @@ mod tests {
 
     use super::*;
     use crate::data::{Broken, Factors};
+    use crate::numerics::Seed;
     use crate::numerics::memory::pretended::with_available;
 
     /// Seven images of two pixels that hold their row; the third is damaged; two in a block.
@@ -415,6 +447,40 @@ mod tests {
             panic!("these are images");
         };
         assert_eq!((count, annotations.factors.values), (3, vec![0.0, 1.0, 2.0]));
+    }
+
+    #[test]
+    fn shuffled_samples_are_read_forward_and_keep_what_is_known_of_them() {
+        let none = BTreeMap::new();
+        let shuffle = Step::Shuffle { seed: Seed(1) };
+        let steps = [shuffle.clone(), Step::First(NonZeroUsize::new(5).unwrap())];
+        let mut recipe = recipe(&none, &steps);
+        recipe.broken = BrokenPolicy::Skip;
+        let (pixels, prepared) = run(Rows::new(Some(2)), &recipe).unwrap();
+        let Prepared::Images { count, annotations, .. } = prepared else {
+            panic!("these are images");
+        };
+        let rows: Vec<u8> = pixels.iter().copied().step_by(2).collect();
+        assert_eq!(count, rows.len());
+        assert!(!rows.is_sorted() && !rows.contains(&2), "{rows:?}");
+        let factors: Vec<f32> = rows.iter().map(|&row| f32::from(row)).collect();
+        assert_eq!(annotations.factors.values, factors);
+        let flat = [steps.to_vec(), vec![Step::Flatten]].concat();
+        let (_, prepared) = run(Rows::new(Some(2)), &Recipe { steps: &flat, ..recipe }).unwrap();
+        let Prepared::Vectors { vectors, .. } = prepared else { panic!("these are vectors") };
+        assert_eq!(vectors.points().row(0)[0], unit(rows[0]));
+        assert_eq!(vectors.annotations().factors.values, factors);
+        let recipe = Recipe { steps: &[shuffle], ..recipe };
+        let samples = Samples::Vectors(vectors.clone(), None);
+        let again = prepare(samples, &recipe, &mut Vec::new(), &mut |_, _| ()).unwrap();
+        let Prepared::Vectors { vectors: again, .. } = again else { panic!("these are vectors") };
+        assert_ne!(again, vectors);
+        let at = |row: usize| {
+            factors.iter().position(|factor| *factor == again.annotations().factors.values[row])
+        };
+        for row in 0..rows.len() {
+            assert_eq!(again.points().row(row), vectors.points().row(at(row).unwrap()));
+        }
     }
 
     #[test]

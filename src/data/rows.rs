@@ -2,7 +2,7 @@
 //!
 //! The division is one of the whole set, whatever is chosen afterwards: parts of one division never
 //! overlap, not even between stages that choose differently. Only the catalog is needed. Chosen rows
-//! keep the order of the source, so that what follows can read it forward, once.
+//! keep the order of the source unless they are shuffled.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Annotations, Catalog, DataError, Split};
 use crate::numerics::Seed;
-use crate::numerics::rng::permutation;
+use crate::numerics::rng::{permutation, shuffle};
 use crate::numerics::units::{Finite, Fraction};
 
 /// Which values of a factor to select.
@@ -288,7 +288,7 @@ pub(super) fn first(rows: &[usize], count: NonZeroUsize) -> Result<Vec<usize>, D
     rows.get(..count.get()).map(<[usize]>::to_vec).ok_or_else(|| too_few(count, rows.len()))
 }
 
-/// Returns `count` rows drawn without replacement.
+/// Returns `count` rows drawn without replacement, in the order that they had.
 pub(super) fn subset(
     rows: &[usize],
     count: NonZeroUsize,
@@ -296,9 +296,15 @@ pub(super) fn subset(
 ) -> Result<Vec<usize>, DataError> {
     let order = permutation(rows.len(), &mut seed.stream("data/subset"));
     let places = order.get(..count.get()).ok_or_else(|| too_few(count, rows.len()))?;
-    let mut chosen: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
-    chosen.sort_unstable();
-    Ok(chosen)
+    let mut places = places.to_vec();
+    places.sort_unstable();
+    Ok(places.into_iter().map(|place| rows[place]).collect())
+}
+
+/// Returns all rows in a random order.
+pub(super) fn shuffled(mut rows: Vec<usize>, seed: Seed) -> Vec<usize> {
+    shuffle(&mut rows, &mut seed.stream("data/shuffle"));
+    rows
 }
 
 fn too_few(wanted: NonZeroUsize, have: usize) -> DataError {
@@ -425,6 +431,9 @@ mod tests {
         let few = subset(&rows, NonZeroUsize::new(10).unwrap(), Seed(3)).unwrap();
         assert_eq!(few.len(), 10);
         assert!(few.is_sorted() && few != rows[..10]);
+        let backward: Vec<usize> = rows.iter().rev().copied().collect();
+        let few = subset(&backward, NonZeroUsize::new(10).unwrap(), Seed(3)).unwrap();
+        assert!(few.is_sorted_by(|one, next| one > next), "the order that it had: {few:?}");
         let error = subset(&rows, NonZeroUsize::new(500).unwrap(), Seed(3)).unwrap_err();
         assert_eq!(error.to_string(), "500 samples are requested, but there are 100");
     }

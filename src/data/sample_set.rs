@@ -53,6 +53,15 @@ impl SampleSet {
         }
     }
 
+    /// Returns the chosen samples, in the order in which they are given.
+    #[must_use]
+    pub fn at(&self, indices: &[usize]) -> Self {
+        match self {
+            Self::Images(images) => Self::Images(images.at(indices)),
+            Self::Vectors(vectors) => Self::Vectors(vectors.at(indices)),
+        }
+    }
+
     /// Returns every sample as one point.
     pub fn to_points(&self) -> Points {
         match self {

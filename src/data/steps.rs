@@ -26,6 +26,11 @@ pub enum Step {
         /// Random seed for the choice.
         seed: Seed,
     },
+    /// Puts the samples into a random order.
+    Shuffle {
+        /// Random seed for the order.
+        seed: Seed,
+    },
     /// Crops to a central square of this size.
     Crop(NonZeroUsize),
     /// Pads with black to a square of this size.
@@ -66,15 +71,20 @@ impl Step {
     pub const fn side(&self) -> Option<usize> {
         match self {
             Self::Crop(size) | Self::Pad(size) | Self::Resize { size, .. } => Some(size.get()),
-            Self::First(_) | Self::Subset { .. } | Self::Flatten | Self::Scale(_) => None,
+            Self::First(_)
+            | Self::Subset { .. }
+            | Self::Shuffle { .. }
+            | Self::Flatten
+            | Self::Scale(_) => None,
         }
     }
 
-    /// Returns what is left of the chosen rows.
+    /// Returns what is left of the chosen rows, in their new order.
     pub(super) fn choose(&self, chosen: Vec<usize>) -> Result<Vec<usize>, DataError> {
         match self {
             Self::First(count) => rows::first(&chosen, *count),
             Self::Subset { count, seed } => rows::subset(&chosen, *count, *seed),
+            Self::Shuffle { seed } => Ok(rows::shuffled(chosen, *seed)),
             Self::Crop(_) | Self::Pad(_) | Self::Resize { .. } | Self::Flatten | Self::Scale(_) => {
                 Ok(chosen)
             }
@@ -137,7 +147,7 @@ impl<'a> PixelSteps<'a> {
             let square =
                 |size: &NonZeroUsize| ImageShape { height: size.get(), width: size.get(), ..shape };
             let (next, fits) = match step {
-                Step::First(_) | Step::Subset { .. } => continue,
+                Step::First(_) | Step::Subset { .. } | Step::Shuffle { .. } => continue,
                 Step::Crop(size) => {
                     (square(size), size.get() <= shape.height && size.get() <= shape.width)
                 }

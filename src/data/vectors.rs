@@ -34,6 +34,13 @@ impl Vectors {
         &self.points
     }
 
+    /// Returns the chosen vectors, in the order in which they are given.
+    #[must_use]
+    pub fn at(&self, indices: &[usize]) -> Self {
+        let (points, annotations) = (self.points.at(indices), self.annotations.of(indices));
+        Self { points, annotations, coordinates: self.coordinates.clone() }
+    }
+
     /// Takes the vectors out, with what is known of them and the names of their coordinates.
     pub(super) fn into_parts(self) -> (Points, Annotations, Vec<String>) {
         (self.points, self.annotations, self.coordinates)

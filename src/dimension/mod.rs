@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use self::error::EstimateError;
 use self::estimator::{Estimator, estimators};
 pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, rotated};
+pub use self::variance::CountOrder;
 use crate::geometry::Neighbors;
 use crate::numerics::Points;
 use crate::numerics::units::Fraction;

@@ -163,7 +163,25 @@ mod tests {
     use std::fs;
     use std::mem::discriminant;
 
+    use ron::extensions::Extensions;
+
     use super::*;
+
+    #[test]
+    fn a_pca_ae_averages_over_pixels_unless_told_otherwise() {
+        let form = SampleForm::Vector { width: 3 };
+        let loss = |text: &str| {
+            let extensions = Extensions::UNWRAP_VARIANT_NEWTYPES | Extensions::IMPLICIT_SOME;
+            let options = ron::Options::default().with_default_extension(extensions);
+            options.from_str::<ModelSpec>(text).unwrap().reconstruction(form)
+        };
+        let network = "latent: 2, network: Mlp(widths: [4])";
+        assert_eq!(loss(&format!("Ae({network})")), Some(Reconstruction::SquaredError));
+        assert_eq!(loss(&format!("PcaAe({network})")), Some(Reconstruction::MeanSquaredError));
+        let summed = format!("PcaAe({network}, reconstruction: SquaredError)");
+        assert_eq!(loss(&summed), Some(Reconstruction::SquaredError));
+        assert_eq!(loss("Pca(latent: 2)"), None);
+    }
 
     #[test]
     fn every_model_is_declared() {

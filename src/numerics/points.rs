@@ -57,6 +57,12 @@ impl Points {
         Self { rows: rows.len(), ..self }
     }
 
+    /// Returns the chosen points, in the order in which they are given.
+    #[must_use]
+    pub fn at(&self, rows: &[usize]) -> Self {
+        Self::from_rows(self.width, rows.iter().flat_map(|&row| self.row(row)).copied().collect())
+    }
+
     /// Returns the number of points.
     pub const fn rows(&self) -> usize {
         self.rows
@@ -127,6 +133,7 @@ mod tests {
         let kept = points.clone().keep(&[1, 3]);
         assert_eq!(kept, Points::new(2, 2, vec![2.0, 3.0, 6.0, 7.0]).unwrap());
         assert_eq!(points.clone().keep(&[0, 1, 2, 3]), points);
+        assert_eq!(points.at(&[3, 0]).values(), [6.0, 7.0, 0.0, 1.0]);
     }
 
     #[test]

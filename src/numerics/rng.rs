@@ -43,6 +43,15 @@ pub fn permutation(count: usize, rng: &mut impl Rng) -> Vec<usize> {
     order
 }
 
+/// Draws one number from each of `count` equal parts of `0..available`, in ascending order; all of
+/// them if there are no more. Numbers at equal intervals would always meet the same values of what
+/// repeats at that interval, as the factors of samples on a lattice do.
+pub fn spread(available: usize, count: usize, rng: &mut impl Rng) -> Vec<usize> {
+    let count = count.min(available);
+    let edge = |part: usize| part * available / count;
+    (0..count).map(|part| rng.random_range(edge(part)..edge(part + 1))).collect()
+}
+
 /// Draws pairs of different items, each pair equally likely and independent of the others; none of
 /// fewer than two items.
 pub fn random_pairs(items: usize, count: usize, seed: Seed) -> Option<Vec<(usize, usize)>> {
@@ -70,6 +79,20 @@ mod tests {
         // Binomial(6000, 1/6) has a standard deviation of 29: 150 is beyond five of them.
         assert!(counts.values().all(|&count| count.abs_diff(1000) < 150), "{counts:?}");
         assert_eq!(random_pairs(1, 5, Seed(0)), None);
+    }
+
+    #[test]
+    fn numbers_that_are_spread_come_from_all_parts_and_meet_no_rhythm() {
+        let drawn = spread(3200, 100, &mut Seed(0).stream("spread"));
+        assert_eq!(drawn.len(), 100);
+        assert!(drawn.iter().enumerate().all(|(part, &number)| number / 32 == part), "{drawn:?}");
+        let mut places: Vec<usize> = drawn.iter().map(|number| number % 32).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert!(places.len() > 20, "{places:?}");
+        let mut rng = Seed(0).stream("spread");
+        assert_eq!(spread(3, 5, &mut rng), [0, 1, 2]);
+        assert_eq!(spread(0, 5, &mut rng), [0; 0]);
     }
 
     #[test]

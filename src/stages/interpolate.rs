@@ -7,18 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::artifacts::{AnyImages, images_kind};
 use super::cost;
+use super::relevance::CoordinateScores;
 use crate::data::{Annotations, Factors, SampleSet};
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::{Input, Inputs, Kind, Needs, Problem, Producer, Stage, StageRef};
 use crate::evaluation::interpolation::{
-    Between, PathPoint, TraversalPoint, codes_at, first, highest,
+    Between, Others, PathPoint, TraversalPoint, Varying, first, highest,
 };
-use crate::report::{PATH_FACTORS, RecordValue, TRAVERSAL_FACTORS, Values};
+use crate::report::{PATH_FACTORS, TRAVERSAL_FACTORS, Values};
 use crate::training::TrainedModel;
-
-/// The list in a record that coordinates are chosen by.
-const SCORES: &str = "scores";
 
 /// Images that a trained model decodes from codes between those of samples.
 ///
@@ -31,7 +29,12 @@ const SCORES: &str = "scores";
 /// "midpoints-relevant-{model}": Interpolate(
 ///     model: "train-{model}", data: "test-images",
 ///     between: Midpoints(count: 10000, seed: 0),
-///     coordinates: Relevant(k: 8, scores: "relevance-{model}"),   // of a record with `scores`
+///     coordinates: Relevant(k: 8, scores: "relevance-{model}"),   // on the axes that it scored
+/// ),
+/// "midpoints-prefix-{seed}": Interpolate(
+///     model: "train-hae-{seed}", data: "test-images",
+///     between: Midpoints(count: 10000, seed: 0),
+///     coordinates: First(8), others: Zero,             // as an HAE was trained
 /// ),
 /// "paths-{model}": Interpolate(
 ///     model: "train-{model}", data: "test-images",
@@ -51,8 +54,9 @@ const SCORES: &str = "scores";
 /// The result is images of no split, as bytes (rounded, clipped at black and white), which every
 /// stage that takes images accepts. Their factors are `path`, `from`, `to` (rows of `data`) and
 /// `share` (the position on the path, from 0 to 1); paths include both ends. Those of a traversal
-/// are `path`, `coordinate` (from 1) and `deviations` (the offset in standard deviations). Vectors
-/// can't be decoded to images: `data` takes images only.
+/// are `path`, `coordinate` (from 1, along principal axes the number of the axis) and `deviations`
+/// (the offset in standard deviations). Vectors can't be decoded to images: `data` takes images
+/// only.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interpolate {
@@ -62,9 +66,13 @@ pub struct Interpolate {
     pub data: StageRef<AnyImages>,
     /// Which codes are decoded.
     pub between: Between,
-    /// Which coordinates vary; the others keep their mean over the codes of `data`.
+    /// Which coordinates vary.
     #[serde(default)]
     pub coordinates: Coordinates,
+    /// What the others become: their mean over the codes of `data`, or zero.
+    #[serde(default, skip_serializing_if = "Others::is_mean")]
+    #[schemars(!skip_serializing_if)]
+    pub others: Others,
 }
 
 /// Which coordinates of a code vary.
@@ -80,27 +88,31 @@ pub enum Coordinates {
     Relevant {
         /// Number of coordinates.
         k: NonZeroUsize,
-        /// A stage whose record has a list `scores`, one for each coordinate.
+        /// A stage whose record has a list `scores`, one for each coordinate. If it is a `Relevance`
+        /// with `basis: Principal`, coordinates are those along the principal axes in its record.
         scores: StageRef<Values>,
     },
 }
 
 impl Coordinates {
     /// Returns the coordinates that vary, of codes of some width.
-    fn varying(&self, context: &RunContext, width: usize) -> Result<Vec<usize>, StageError> {
+    fn varying(&self, context: &RunContext, width: usize) -> Result<Varying, StageError> {
+        let own = |coordinates| Varying { coordinates, axes: None };
         match self {
-            Self::All => Ok((0..width).collect()),
-            Self::First(count) => Ok(first(count.get(), width)?),
-            Self::Relevant { k, scores } => match context.load(scores)?.get(SCORES) {
-                Some(RecordValue::List(scores)) => Ok(highest(scores, k.get(), width)?),
-                _ => Err(no_scores(scores.name()).into()),
-            },
+            Self::All => Ok(own((0..width).collect())),
+            Self::First(count) => Ok(own(first(count.get(), width)?)),
+            Self::Relevant { k, scores: stage } => {
+                let found = CoordinateScores::of(&context.load(stage)?);
+                let CoordinateScores { scores, axes } =
+                    found.ok_or_else(|| no_scores(stage.name()))?;
+                Ok(Varying { coordinates: highest(&scores, k.get(), width)?, axes })
+            }
         }
     }
 }
 
 fn no_scores(stage: &str) -> String {
-    format!("the record of `{stage}` has no list `{SCORES}`")
+    format!("the record of `{stage}` has no scores of coordinates")
 }
 
 impl Stage for Interpolate {
@@ -137,11 +149,14 @@ impl Stage for Interpolate {
         }
         if let Coordinates::Relevant { scores, .. } = &self.coordinates {
             let known = inputs.one("coordinates.scores").and_then(|made| made.values.as_ref());
-            if known.is_some_and(|names| !names.iter().any(|name| name == SCORES)) {
-                let help =
-                    "name a `Relevance` stage with `basis: Own`, which scores each coordinate";
+            if known.is_some_and(|names| !CoordinateScores::are_among(names)) {
+                let help = "name a `Relevance` stage, which scores each coordinate";
                 refuse("coordinates", no_scores(scores.name()), help);
             }
+        }
+        if let (Between::Traversal(_), Others::Zero) = (&self.between, self.others) {
+            let message = "a traversal leaves all other coordinates as they are".to_owned();
+            refuse("others", message, "delete this line");
         }
         problems
     }
@@ -159,15 +174,16 @@ impl Stage for Interpolate {
         let (rows, width) = (codes.rows(), codes.width());
         let (codes, factors) = if let Between::Traversal(traversal) = &self.between {
             let points = traversal.points(&varying);
-            (traversal.codes(&points, &codes)?, traversal_factors(&points))
+            (traversal.codes(&points, &codes, &varying)?, traversal_factors(&points))
         } else {
             let places = self.between.places(rows)?;
-            (codes_at(&places, &codes, &varying), factors(&places))
+            (varying.codes_at(&places, &codes, self.others), factors(&places))
         };
         context.log(&format!(
-            "{} codes between those of {rows} samples; {} of {width} coordinates vary",
+            "{} codes between those of {rows} samples; {} of {width} {} vary",
             codes.rows(),
-            varying.len(),
+            varying.coordinates.len(),
+            if varying.axes.is_some() { "principal axes" } else { "coordinates" },
         ));
         let known = Annotations { factors, classes: None };
         context.store(&AnyImages(model.decode_images(&codes, known, device)?))
@@ -209,6 +225,8 @@ pub(super) const PINNED: (&str, &str) = (
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dimension::Basis;
+    use crate::numerics::Points;
     use crate::stages::test_inputs::{problems_of, producer};
 
     fn problems(settings: &str, values: Option<&[&str]>) -> Vec<String> {
@@ -228,9 +246,66 @@ mod tests {
         assert!(problems(settings, None).is_empty(), "what a program leaves is not known");
         assert_eq!(
             problems(settings, Some(&["dimension"])),
-            ["coordinates: the record of `r` has no list `scores` \
-              (name a `Relevance` stage with `basis: Own`, which scores each coordinate)"]
+            ["coordinates: the record of `r` has no scores of coordinates \
+              (name a `Relevance` stage, which scores each coordinate)"]
         );
+        assert!(problems(settings, Some(&["axis_scores", "axes"])).is_empty());
+        assert_eq!(problems(settings, Some(&["axis_scores"])).len(), 1, "of which axes?");
+    }
+
+    #[test]
+    fn a_traversal_can_not_set_the_other_coordinates_to_zero() {
+        assert_eq!(
+            problems("between: Traversal(images: 3), others: Zero", None),
+            ["others: a traversal leaves all other coordinates as they are (delete this line)"]
+        );
+        assert!(problems("between: Midpoints(count: 3, seed: 0), others: Zero", None).is_empty());
+    }
+
+    /// What NumPy makes of codes: turned to the principal axes of other codes, coordinates left out,
+    /// and turned back.
+    #[derive(Deserialize)]
+    struct Reference {
+        width: usize,
+        training_codes: Vec<f32>,
+        scores: Vec<f64>,
+        codes: Vec<f32>,
+        cases: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        between: Between,
+        k: usize,
+        others: Others,
+        principal: bool,
+        expected: Vec<f32>,
+    }
+
+    #[test]
+    fn codes_along_principal_axes_are_those_of_numpy() {
+        let text = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/reference/interpolation.json"
+        ));
+        let reference: Reference = serde_json::from_str(text).unwrap();
+        let training = Points::from_rows(reference.width, reference.training_codes);
+        let codes = Points::from_rows(reference.width, reference.codes);
+        assert!(reference.cases.len() >= 8);
+        for case in reference.cases {
+            let axes = Basis::Principal.directions(&training).unwrap();
+            let varying = Varying {
+                coordinates: highest(&reference.scores, case.k, reference.width).unwrap(),
+                axes: case.principal.then_some(axes),
+            };
+            let places = case.between.places(codes.rows()).unwrap();
+            let found = varying.codes_at(&places, &codes, case.others);
+            assert_eq!(found.values().len(), case.expected.len());
+            for (found, expected) in found.values().iter().zip(&case.expected) {
+                let close = (found - expected).abs() < 1e-5 * (1.0 + expected.abs());
+                assert!(close, "{} of {:?}: {found}, {expected}", case.k, case.others);
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod missing_files;
 mod records;
 mod report_checker;
 mod samples;
+mod settings_in_words;
 #[cfg(test)]
 mod test_inputs;
 
@@ -30,6 +31,7 @@ pub use command::AnyFiles;
 pub use features::{FeatureNetwork, InceptionSpec};
 pub use missing_files::{MissingFile, missing_files};
 pub use score::MetricSpec;
+pub use settings_in_words::settings_in_words;
 
 /// Declares every kind by its module and the settings in it: the module, the variant of
 /// [`AnyStage`] that is named like the settings, the way to its [`Stage`], and its name in

@@ -12,6 +12,7 @@ use crate::dimension::{
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::{Input, Inputs, Kind, Needs, Stage, StageRef};
+use crate::numerics::rng::permutation;
 use crate::numerics::units::Fraction;
 use crate::numerics::{Points, Seed};
 use crate::report::{RecordValue, Values};
@@ -33,7 +34,7 @@ use crate::training::{Codes, DecoderOutput, TrainedModel};
 /// in ARD-VAE; the dimension is the number of coordinates, by decreasing score, whose share of all
 /// scores exceeds the threshold. This is for models whose coordinates have no order. Codes without
 /// preferred axes (`Irmae`, `Ae`) are rotated to their principal axes first, with `basis:
-/// Principal`.
+/// Principal`; the record then has these axes too, and `Interpolate` can keep the most relevant.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relevance {
@@ -44,7 +45,7 @@ pub struct Relevance {
     /// How a coordinate is weighted by the Jacobian; ARD-VAE's published code and its text differ.
     #[serde(default)]
     pub form: RelevanceForm,
-    /// Number of samples at which the decoder is differentiated: the first ones.
+    /// Number of samples, drawn at random, at which the decoder is differentiated.
     #[serde(default = "default_images")]
     pub images: NonZeroUsize,
     /// Share of all scores that the counted coordinates must exceed.
@@ -58,10 +59,11 @@ pub struct Relevance {
     /// Which output of the decoder is differentiated.
     #[serde(default)]
     pub output: DecoderOutput,
-    /// Number of samples whose codes give the variances: the first ones, at most all.
+    /// Number of samples, drawn at random, whose codes give the variances; at most all.
     #[serde(default = "default_codes")]
     pub codes: NonZeroUsize,
-    /// Random seed for drawing codes, for models that encode a sample as a distribution.
+    /// Random seed for drawing the samples, and for drawing codes where a model encodes a sample as
+    /// a distribution.
     #[serde(default = "default_seed")]
     pub seed: Seed,
 }
@@ -82,7 +84,7 @@ const fn default_seed() -> Seed {
 
 impl Stage for Relevance {
     fn kind(&self) -> Kind {
-        Kind { name: "Relevance", version: 1 }
+        Kind { name: "Relevance", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -101,7 +103,8 @@ impl Stage for Relevance {
         let lists = ["order", "scores", "variances", "weights"].map(|name| self.list_name(name));
         let counts = self.also.iter().map(|&threshold| count_name(threshold));
         let numbers = ["dimension", "share"].map(str::to_owned);
-        Some(numbers.into_iter().chain(lists).chain(counts).collect())
+        let axes = (self.basis == Basis::Principal).then(|| AXES.to_owned());
+        Some(numbers.into_iter().chain(lists).chain(counts).chain(axes).collect())
     }
 
     fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
@@ -116,6 +119,7 @@ impl Stage for Relevance {
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let model = context.load(&self.model)?.load(context.device().parse()?)?;
         let samples = context.load(&self.data)?.0;
+        let samples = samples.at(&self.rows(samples.len()));
         let codes = model.draw(&samples, self.codes.max(self.images), self.seed)?;
         let directions = self.basis.directions(&first(&codes.points, self.codes.get()))?;
         let variances = self.variances(&codes, &directions);
@@ -128,7 +132,7 @@ impl Stage for Relevance {
         let weights = sums.weights();
         let scores = RelevanceScores::new(&weights, &variances)?;
         context.log(&format!(
-            "variances over {} codes{}, Jacobians at {} of them",
+            "variances over {} random codes{}, Jacobians at {} of them",
             codes.points.rows().min(self.codes.get()),
             if codes.are_drawn { " drawn from their distributions" } else { "" },
             first.rows()
@@ -141,11 +145,23 @@ impl Stage for Relevance {
         let mut record = self.record(&scores);
         record.insert(self.list_name("variances"), RecordValue::List(variances));
         record.insert(self.list_name("weights"), RecordValue::List(weights));
+        if self.basis == Basis::Principal {
+            let entries = directions.values().iter().copied().map(f64::from);
+            record.insert(AXES.to_owned(), RecordValue::List(entries.collect()));
+        }
         context.store(&record)
     }
 }
 
 impl Relevance {
+    /// Draws the rows of the samples that are encoded. They are in no order, since those of many data
+    /// sets are sorted by factor or class, and the first of them are used alone.
+    fn rows(&self, samples: usize) -> Vec<usize> {
+        let mut rows = permutation(samples, &mut self.seed.stream("rows"));
+        rows.truncate(self.codes.max(self.images).get());
+        rows
+    }
+
     /// Returns the variance of each scored coordinate: about zero for codes that were drawn, whose
     /// prior has a mean of zero, else about the mean.
     fn variances(&self, codes: &Codes, directions: &Points) -> Vec<f64> {
@@ -156,10 +172,7 @@ impl Relevance {
     /// Returns the name of a list in the record: one of principal axes must not be taken for one of
     /// coordinates.
     fn list_name(&self, name: &str) -> String {
-        match self.basis {
-            Basis::Own => name.to_owned(),
-            Basis::Principal => format!("axis_{name}"),
-        }
+        list_name(self.basis, name)
     }
 
     /// Lists what follows from the scores under its names.
@@ -179,6 +192,51 @@ impl Relevance {
     }
 }
 
+/// The list in a record that holds the principal axes one after the other.
+const AXES: &str = "axes";
+
+/// The list in a record that coordinates are chosen by.
+const SCORES: &str = "scores";
+
+fn list_name(basis: Basis, name: &str) -> String {
+    match basis {
+        Basis::Own => name.to_owned(),
+        Basis::Principal => format!("axis_{name}"),
+    }
+}
+
+/// Scores of coordinates, read from a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CoordinateScores {
+    /// The score of each coordinate.
+    pub(super) scores: Vec<f64>,
+    /// The axes that the scores are of, if they are not those of the code itself.
+    pub(super) axes: Option<Points>,
+}
+
+impl CoordinateScores {
+    /// Returns the scores in a record, if it has any.
+    pub(super) fn of(record: &Values) -> Option<Self> {
+        let list = |name: &str| match record.get(name) {
+            Some(RecordValue::List(list)) => Some(list),
+            _ => None,
+        };
+        if let Some(scores) = list(SCORES) {
+            return Some(Self { scores: scores.clone(), axes: None });
+        }
+        let scores = list(&list_name(Basis::Principal, SCORES))?;
+        let entries = list(AXES)?.iter().map(|&entry| entry as f32);
+        let axes = Points::new(scores.len(), scores.len(), entries.collect()).ok()?;
+        Some(Self { scores: scores.clone(), axes: Some(axes) })
+    }
+
+    /// Returns whether a record with these values has scores.
+    pub(super) fn are_among(values: &[String]) -> bool {
+        let has = |name: &str| values.iter().any(|value| value == name);
+        has(SCORES) || has(&list_name(Basis::Principal, SCORES)) && has(AXES)
+    }
+}
+
 /// Returns the first points, at most `count`.
 fn first(points: &Points, count: usize) -> Points {
     let values = points.values().len().min(count * points.width());
@@ -188,7 +246,7 @@ fn first(points: &Points, count: usize) -> Points {
 /// A stage and the key of its settings; when the key changes, every user computes again.
 #[cfg(test)]
 pub(super) const PINNED: (&str, &str) =
-    (r#"Relevance(model: "train", data: "images", threshold: 0.99)"#, "bc97855a");
+    (r#"Relevance(model: "train", data: "images", threshold: 0.99)"#, "4bedbdbd");
 
 #[cfg(test)]
 mod tests {
@@ -215,6 +273,44 @@ mod tests {
         let mut declared = stage.values().unwrap();
         declared.sort_unstable();
         assert_eq!(names, declared);
+    }
+
+    #[test]
+    fn scores_of_principal_axes_are_read_together_with_the_axes() {
+        let list = |values: &[f64]| RecordValue::List(values.to_vec());
+        let mut record = Values::new();
+        assert_eq!(CoordinateScores::of(&record), None);
+        record.insert("axis_scores".to_owned(), list(&[1.0, 2.0]));
+        assert_eq!(CoordinateScores::of(&record), None, "which axes is not known");
+        record.insert("axes".to_owned(), list(&[0.0, 1.0, 1.0, 0.0]));
+        let found = CoordinateScores::of(&record).unwrap();
+        assert_eq!(found.scores, [1.0, 2.0]);
+        assert_eq!(found.axes.unwrap().row(0), [0.0, 1.0]);
+        record.insert("axes".to_owned(), list(&[0.0, 1.0]));
+        assert_eq!(CoordinateScores::of(&record), None, "one axis is missing");
+        record.insert("scores".to_owned(), list(&[3.0]));
+        assert_eq!(CoordinateScores::of(&record).unwrap().axes, None);
+        let principal = stage(", basis: Principal").values().unwrap();
+        let own = stage("").values().unwrap();
+        assert!(CoordinateScores::are_among(&principal) && CoordinateScores::are_among(&own));
+        assert!(!own.contains(&"axes".to_owned()));
+    }
+
+    #[test]
+    fn samples_come_from_all_parts_of_a_sorted_set() {
+        let rows = stage(", codes: 1000, images: 100, seed: 3").rows(64_512);
+        assert_eq!(rows.len(), 1000);
+        for part in [&rows[..], &rows[..100]] {
+            // A tenth of the rows is drawn from each tenth of the set: 3 or 9.5 is the deviation.
+            for tenth in 0..10 {
+                let count = part.iter().filter(|&row| row * 10 / 64_512 == tenth).count();
+                assert!(count.abs_diff(part.len() / 10) < part.len() / 20 + 10, "{count}");
+            }
+        }
+        assert_eq!(rows, stage(", codes: 1000, images: 100, seed: 3").rows(64_512));
+        assert_ne!(rows, stage(", codes: 1000, images: 100").rows(64_512));
+        let all = stage("").rows(50);
+        assert_eq!(all.len(), 50, "there are no more");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::artifacts::AnySamples;
 use super::cost;
 use super::geodesic::check_samples;
+use super::settings_in_words::loss_in_words;
 use crate::data::SampleSet;
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
@@ -16,11 +17,14 @@ use crate::models::Reconstruction;
 use crate::report::{RecordValue, Values};
 use crate::training::TrainedModel;
 
+/// The text in a record that names the loss.
+const LOSS: &str = "loss";
+
 /// The metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MetricSpec {
-    /// Reconstruction loss, summed over values, averaged over samples: binary cross-entropy of
-    /// images, squared error of vectors.
+    /// The reconstruction loss that the model was trained with, averaged over samples; the squared
+    /// error of a PCA. The text `loss` in the record says which it is.
     Reconstruction,
     /// Squared error of the reconstruction, summed over values, averaged over samples.
     SquaredError,
@@ -45,7 +49,7 @@ impl MetricSpec {
     /// Returns the names of the values that this gives; factors are known only with the samples.
     const fn values(&self) -> Option<&'static [&'static str]> {
         match self {
-            Self::Reconstruction => Some(&["reconstruction"]),
+            Self::Reconstruction => Some(&["reconstruction", LOSS]),
             Self::SquaredError => Some(&["squared_error"]),
             Self::Smoothness(_) => Some(&["smoothness", "smoothness_spread", "step_length"]),
             Self::Isometry(_) => Some(&[
@@ -101,7 +105,7 @@ pub struct Score {
 
 impl Stage for Score {
     fn kind(&self) -> Kind {
-        Kind { name: "Score", version: 1 }
+        Kind { name: "Score", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -160,6 +164,11 @@ impl Stage for Score {
         for (name, number) in numbers {
             context.log(&format!("{name} {number:.6} over {} samples", samples.len()));
             record.insert(name, RecordValue::Number(number));
+        }
+        if self.metric == MetricSpec::Reconstruction {
+            let loss = loss_in_words(model.loss());
+            context.log(&format!("{LOSS}: {loss}"));
+            record.insert(LOSS.to_owned(), RecordValue::Text(loss.to_owned()));
         }
         context.store(&record)
     }
@@ -245,7 +254,7 @@ fn factor_numbers(factors: Factors, found: &FactorFits) -> Vec<(String, f64)> {
 /// A stage and the key of its settings; when the key changes, every user computes again.
 #[cfg(test)]
 pub(super) const PINNED: (&str, &str) =
-    (r#"Score(model: "train", data: "images", metric: Reconstruction)"#, "bd5f9570");
+    (r#"Score(model: "train", data: "images", metric: Reconstruction)"#, "cf3b1dd9");
 
 #[cfg(test)]
 mod tests {

@@ -153,6 +153,28 @@ impl Stage for Train {
         problems
     }
 
+    fn warnings(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Vec<Problem> {
+        let samples = inputs.one("data").and_then(|samples| samples.rows);
+        let (ModelSpec::ArdVae(model), Some(samples)) = (&self.model, samples) else {
+            return Vec::new();
+        };
+        let aside = model.prior_samples.get();
+        if aside <= samples / 2 {
+            return Vec::new();
+        }
+        let message = match samples.saturating_sub(aside) {
+            0 => format!(
+                "each epoch sets {aside} samples aside for the prior, but there are only {samples}"
+            ),
+            left => format!(
+                "each epoch sets {aside} of {samples} samples aside for the prior, and learns \
+                 from {left}"
+            ),
+        };
+        let help = Some("set at most half of the samples aside".to_owned());
+        vec![Problem { field: "prior_samples", message, help }]
+    }
+
     fn estimate(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
         cost::model_estimate(&self.model, inputs.one("data"))
     }

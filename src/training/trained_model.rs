@@ -76,18 +76,18 @@ impl TrainedModel {
         self.load(device)?.encode(samples)
     }
 
-    /// Returns the reconstruction loss that goes with the samples, averaged over them:
-    /// cross-entropy for images and squared error for vectors, summed over values.
+    /// Returns how reconstructions were compared in training; a PCA minimizes the squared error.
+    pub fn loss(&self) -> Reconstruction {
+        self.spec.reconstruction(self.form).unwrap_or(Reconstruction::SquaredError)
+    }
+
+    /// Returns the reconstruction loss that the model was trained with, averaged over samples.
     pub fn reconstruction(
         &self,
         samples: &SampleSet,
         device: DeviceName,
     ) -> Result<f64, TrainError> {
-        let kind = match self.form {
-            SampleForm::Image(_) => Reconstruction::CrossEntropy,
-            SampleForm::Vector { .. } => Reconstruction::SquaredError,
-        };
-        self.reconstruction_as(kind, samples, device)
+        self.reconstruction_as(self.loss(), samples, device)
     }
 
     /// Returns a reconstruction loss of the user's choice, averaged over samples.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares the relevance of trained models with PyTorch: the decoder is rebuilt from its weights.
 
-Runs pipelines/quality.ron (minutes, if nothing is cached), exports models and their
-relevance records, encodes and differentiates with the rebuilt networks in double precision, and
-compares weights, variances, scores and counts.
+Runs pipelines/quality.ron (minutes, if nothing is cached) with Jacobians at all images, since only
+the program knows which ones it draws. Exports models and their relevance records, encodes and
+differentiates with the rebuilt networks in double precision, and compares weights, variances,
+scores and counts.
 
     python3 tests/real/relevance.py --program target/release/pcae-run [--cache FOLDER]
 
@@ -26,7 +27,6 @@ from torch.nn import functional as F
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINE = ROOT / "pipelines/quality.ron"
 TOLERANCE = 1e-4
-IMAGES = 100
 
 
 def read_weights(file: Path) -> dict[str, torch.Tensor]:
@@ -72,8 +72,8 @@ class Network:
         return np.stack([torch.autograd.functional.jacobian(one, code).numpy() for code in codes])
 
 
-def export(program: Path, cache: Path, stage: str, target: Path) -> Path:
-    args = [program, "export", stage, target, PIPELINE, "--cache", cache]
+def export(program: Path, pipeline: Path, cache: Path, stage: str, target: Path) -> Path:
+    args = [program, "export", stage, target, pipeline, "--cache", cache]
     subprocess.run(args, check=True, stdout=subprocess.DEVNULL)
     return target
 
@@ -126,22 +126,25 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         work = Path(work)
         cache = (arguments.cache or work / "cache").resolve()
-        run = [program, PIPELINE, "--cache", cache, "--reports", work / "reports"]
+        pipeline = work / PIPELINE.name
+        pipeline.write_text(PIPELINE.read_text().replace("images: 100,", "images: 3000,"))
+        run = [program, pipeline, "--cache", cache, "--reports", work / "reports"]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
-        images = np.load(export(program, cache, "train-images", work / "images") / "images.npy")
+        exported = export(program, pipeline, cache, "train-images", work / "images")
+        images = np.load(exported / "images.npy")
         images = torch.from_numpy(images.astype(np.float64) / 255)
         fine = True
         # ARD-VAE draws its codes, with noise that only the program knows.
         for model in ["pcae", "irmae", "ae"]:
-            files = export(program, cache, f"train-{model}", work / model)
+            files = export(program, pipeline, cache, f"train-{model}", work / model)
             network = Network(read_weights(files / "weights.safetensors"))
             with torch.no_grad():
                 codes = network.encode(images)
-            jacobian = network.jacobian(codes[:IMAGES])
+            jacobian = network.jacobian(codes)
             for form in ["code", "paper"]:
                 for basis in ["own", "principal"]:
                     name = f"relevance-{model}-{form}-{basis}"
-                    folder = export(program, cache, name, work / name)
+                    folder = export(program, pipeline, cache, name, work / name)
                     fine &= compare(model, form, basis, folder, codes, jacobian)
     return 0 if fine else 1
 

@@ -29,6 +29,7 @@ pub(super) fn plan(
     if let Some(scale) = against {
         return scale_difference::print(common, &workspace, scale);
     }
+    terminal::warnings(&workspace.source, workspace.plan.warnings());
     let selection = choice.select(&workspace.plan)?;
     let mut statuses = workspace.statuses()?;
     for &stage in &selection.forced {

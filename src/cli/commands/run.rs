@@ -20,6 +20,7 @@ use crate::engine::run::options::RunReport;
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandError> {
     let began = Instant::now();
     let workspace = Workspace::open_silently(common, args.file.as_deref())?;
+    terminal::warnings(&workspace.source, workspace.plan.warnings());
     let selection = args.choice().select(&workspace.plan)?;
     let runner = Runner::new(common, &args.runner, &workspace.backend)?;
     let mut report = runner.run(&workspace, &selection)?;

@@ -9,7 +9,8 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::cli::error::CommandError;
-use crate::engine::pipeline::diagnostic::Style;
+use crate::engine::pipeline::diagnostic::{Diagnostic, Style, draw_warnings};
+use crate::engine::pipeline::source::Source;
 use crate::engine::system::printable::printable;
 
 pub(crate) use crate::report::page::units::{duration, whole_duration};
@@ -44,6 +45,13 @@ pub(crate) fn error(error: &CommandError) {
 pub(crate) fn warning(error: &CommandError) {
     note(&format!("{} {error}", paint(Tone::Busy, "warning:")));
     hints(error);
+}
+
+/// Prints warnings of a pipeline file with their places; what they quote is cleaned as it is drawn.
+pub(crate) fn warnings(source: &Source, warnings: &[Diagnostic]) {
+    if !warnings.is_empty() {
+        let _ = write!(io::stderr(), "{}", draw_warnings(source, warnings, style()));
+    }
 }
 
 fn hints(error: &CommandError) {

@@ -1,4 +1,4 @@
-//! Mistakes in a pipeline file, as data, and their drawing with `annotate-snippets`.
+//! Mistakes and warnings in a pipeline file, as data, and their drawing with `annotate-snippets`.
 //!
 //! Checks only build [`Diagnostic`] values; all of them are gathered before any is shown.
 
@@ -14,7 +14,7 @@ use super::bounds::{LONGEST_NAME, MOST_COMPARED, MOST_DRAWN, MOST_MISTAKES, MOST
 use super::source::{Source, Span};
 use crate::engine::system::printable::printable;
 
-/// One mistake, with every place it concerns.
+/// One mistake or warning, with every place it concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
     /// The place the caret points at.
@@ -122,23 +122,11 @@ impl Extend<Diagnostic> for Mistakes {
     }
 }
 
-/// Draws diagnostics in file order, one picture each.
-pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
-    let renderer = match style {
-        Style::Plain => Renderer::plain(),
-        Style::Colored => Renderer::styled(),
-    }
-    .decor_style(DecorStyle::Ascii);
-    let mut sorted: Vec<_> = diagnostics.iter().collect();
-    sorted.sort();
-    let mut drawing = String::new();
-    let text = drawable(source.text());
-    for diagnostic in sorted.iter().take(MOST_DRAWN) {
-        let picture = renderer.render(&[group(source, &text, diagnostic)]);
-        let _ = writeln!(drawing, "{picture}\n");
-    }
+/// Draws mistakes in file order, one picture each, and says how many there are.
+pub fn draw(source: &Source, mistakes: &[Diagnostic], style: Style) -> String {
+    let mut drawing = pictures(source, mistakes, &Level::ERROR, style);
     let file = shown(&source.path().display().to_string());
-    let _ = match diagnostics.len() {
+    let _ = match mistakes.len() {
         1 => write!(drawing, "1 mistake in {file}"),
         count if count >= MOST_MISTAKES => {
             write!(drawing, "{count} or more mistakes in {file}, {MOST_DRAWN} are shown")
@@ -151,14 +139,46 @@ pub fn draw(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String
     drawing
 }
 
-fn group<'a>(source: &'a Source, text: &'a str, diagnostic: &'a Diagnostic) -> Group<'a> {
+/// Draws warnings in file order, one picture each.
+pub fn draw_warnings(source: &Source, warnings: &[Diagnostic], style: Style) -> String {
+    pictures(source, warnings, &Level::WARNING, style)
+}
+
+fn pictures(
+    source: &Source,
+    diagnostics: &[Diagnostic],
+    level: &Level<'_>,
+    style: Style,
+) -> String {
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Colored => Renderer::styled(),
+    }
+    .decor_style(DecorStyle::Ascii);
+    let mut sorted: Vec<_> = diagnostics.iter().collect();
+    sorted.sort();
+    let mut drawing = String::new();
+    let text = drawable(source.text());
+    for diagnostic in sorted.iter().take(MOST_DRAWN) {
+        let picture = renderer.render(&[group(source, &text, diagnostic, level.clone())]);
+        let _ = writeln!(drawing, "{picture}\n");
+    }
+    drawing
+}
+
+fn group<'a>(
+    source: &'a Source,
+    text: &'a str,
+    diagnostic: &'a Diagnostic,
+    level: Level<'a>,
+) -> Group<'a> {
     let mut snippet = Snippet::source(text)
         .path(shown(&source.path().display().to_string()))
         .annotation(annotation(source, AnnotationKind::Primary, diagnostic.at, &diagnostic.label));
     for (span, label) in diagnostic.context.iter().take(MOST_PLACES) {
         snippet = snippet.annotation(annotation(source, AnnotationKind::Context, *span, label));
     }
-    let group = Level::ERROR.primary_title(shown(&diagnostic.message)).element(snippet);
+    let group = level.primary_title(shown(&diagnostic.message)).element(snippet);
     match &diagnostic.help {
         Some(help) => group.element(Level::HELP.message(shown(help))),
         None => group,

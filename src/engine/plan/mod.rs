@@ -17,7 +17,8 @@ use crate::engine::pipeline::scale::Scale;
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
 use crate::engine::pipeline::spec::{Limits, Spec};
-use crate::engine::stage::{Labels, Reference, StageSet};
+use crate::engine::stage::estimate::ArtifactEstimate;
+use crate::engine::stage::{Inputs, Labels, Reference, StageSet};
 
 pub(crate) use self::resolve::file_name;
 
@@ -56,6 +57,8 @@ pub struct PlannedStage<S> {
     pub readers: Vec<StageIndex>,
     /// How it may run.
     pub limits: Limits,
+    /// What is known of its artifact before it is made.
+    pub estimate: ArtifactEstimate,
     /// The line of the file that declares it.
     pub line: usize,
 }
@@ -76,6 +79,7 @@ pub struct Plan<S> {
     notes: Vec<(String, Vec<String>)>,
     scale: Option<Scale>,
     stages: Vec<PlannedStage<S>>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl<S: StageSet> Plan<S> {
@@ -101,7 +105,7 @@ impl<S: StageSet> Plan<S> {
 
 impl<S> Plan<S> {
     /// Wraps stages that have been checked.
-    fn new(spec: &Spec, stages: Vec<PlannedStage<S>>) -> Self {
+    fn new(spec: &Spec, stages: Vec<PlannedStage<S>>, warnings: Vec<Diagnostic>) -> Self {
         Self {
             name: spec.name.clone(),
             data: spec.search_paths.data().map(Path::to_owned),
@@ -109,6 +113,7 @@ impl<S> Plan<S> {
             notes: spec.notes.clone(),
             scale: spec.scale.clone(),
             stages,
+            warnings,
         }
     }
 
@@ -145,6 +150,23 @@ impl<S> Plan<S> {
     /// Returns all stages, each after its inputs, the earlier labels of the last axis first.
     pub fn stages(&self) -> &[PlannedStage<S>] {
         &self.stages
+    }
+
+    /// Returns what is known of the artifacts that a stage reads, before they are made.
+    pub fn estimates_behind<'a>(
+        &'a self,
+        stage: &'a PlannedStage<S>,
+    ) -> Inputs<'a, ArtifactEstimate> {
+        let behind = |input: &'a ResolvedInput| {
+            let estimates = input.members.iter().map(|&member| &self.stages[member].estimate);
+            (input.role.as_str(), estimates.collect())
+        };
+        stage.inputs.iter().map(behind).collect()
+    }
+
+    /// Returns what is probably not intended, in file order, each once for all stages of a template.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
     }
 
     /// Returns a stage by name.

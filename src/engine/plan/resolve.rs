@@ -13,7 +13,8 @@ use crate::engine::pipeline::location::{field_value, reference_place, text_place
 use crate::engine::pipeline::source::{Source, Span};
 use crate::engine::pipeline::spec::Spec;
 use crate::engine::pipeline::template::unknown_axis;
-use crate::engine::stage::{Input, Inputs, Producer, Reference, StageSet};
+use crate::engine::stage::estimate::ArtifactEstimate;
+use crate::engine::stage::{Input, Inputs, Problem, Producer, Reference, StageSet};
 use crate::engine::system::parallel;
 
 /// An input with the stages that its reference leads to.
@@ -134,10 +135,31 @@ impl<'a> Resolver<'a> {
         self.kinds(&stages, &inputs, &order, &files);
         self.unused_limits(&stages);
         if self.mistakes.is_empty() {
-            Ok(self.plan(stages, inputs, &order, &files))
+            let (estimates, warnings) = Self::estimates(&stages, &inputs, &order);
+            Ok(self.plan(stages, inputs, &order, &files, estimates, warnings))
         } else {
             Err(self.mistakes.sorted())
         }
+    }
+
+    /// Lets every stage estimate its artifact from those of its inputs, and say what looks wrong.
+    fn estimates<S: StageSet>(
+        stages: &[ConcreteStage<S>],
+        inputs: &[Vec<Followed>],
+        order: &[StageIndex],
+    ) -> (Vec<ArtifactEstimate>, Vec<Diagnostic>) {
+        let mut estimates = vec![ArtifactEstimate::default(); stages.len()];
+        let mut warnings = Mistakes::default();
+        for &index in order {
+            let stage = stages[index].stage.as_stage();
+            let behind = inputs[index].iter().map(|followed| followed.behind(|at| &estimates[at]));
+            let behind: Inputs<'_, _> = behind.collect();
+            let found = stage.warnings(&behind).into_iter();
+            warnings.extend(found.map(|problem| located(&stages[index], problem)));
+            let estimate = stage.estimate(&behind);
+            estimates[index] = estimate;
+        }
+        (estimates, warnings.sorted())
     }
 
     fn files<S: StageSet>(&self, stages: &[ConcreteStage<S>]) -> FoundFiles {
@@ -217,14 +239,8 @@ impl<'a> Resolver<'a> {
         inputs: &Inputs<'_, Producer>,
         files: &FoundFiles,
     ) -> Vec<Diagnostic> {
-        let mut mistakes = Vec::new();
-        for problem in stage.stage.as_stage().problems(inputs) {
-            let at = field_value(&stage.text, problem.field).unwrap_or(stage.at);
-            let mut diagnostic = Diagnostic::new(at, problem.message)
-                .label(format!("`{}` of stage `{}`", problem.field, stage.name));
-            diagnostic.help = problem.help;
-            mistakes.push(diagnostic);
-        }
+        let problems = stage.stage.as_stage().problems(inputs).into_iter();
+        let mut mistakes: Vec<_> = problems.map(|problem| located(stage, problem)).collect();
         for file in stage.stage.as_stage().externals().files {
             let is_found = files.get(&file).is_some_and(Option::is_some);
             if is_found || spec.search_paths.is_recorded() {
@@ -492,6 +508,8 @@ impl<'a> Resolver<'a> {
         inputs: Vec<Vec<Followed>>,
         order: &[StageIndex],
         found: &FoundFiles,
+        mut estimates: Vec<ArtifactEstimate>,
+        warnings: Vec<Diagnostic>,
     ) -> Plan<S> {
         let mut position = vec![0; stages.len()];
         for (new, &old) in order.iter().enumerate() {
@@ -516,6 +534,7 @@ impl<'a> Resolver<'a> {
             planned.push(PlannedStage {
                 files: files.collect(),
                 limits: self.spec.limits_of(&stage.name),
+                estimate: std::mem::take(&mut estimates[old]),
                 line: self.source.line(stage.at.start),
                 name: stage.name,
                 template: stage.template,
@@ -536,8 +555,16 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
-        Plan::new(self.spec, planned)
+        Plan::new(self.spec, planned, warnings)
     }
+}
+
+/// Returns what a stage says of its settings, with the place in the file.
+fn located<S>(stage: &ConcreteStage<S>, problem: Problem) -> Diagnostic {
+    let at = field_value(&stage.text, problem.field).unwrap_or(stage.at);
+    let diagnostic = Diagnostic::new(at, problem.message)
+        .label(format!("`{}` of stage `{}`", problem.field, stage.name));
+    Diagnostic { help: problem.help, ..diagnostic }
 }
 
 /// Returns the last part of a path: the name under which a stage sees the file.

@@ -267,7 +267,8 @@ pub struct Producer {
     pub row_length: Option<usize>,
 }
 
-/// A mistake that only a stage can see, such as two fields that don't fit each other.
+/// Something about its settings that only a stage can see, such as two fields that don't fit each
+/// other.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The field to point at.
@@ -332,6 +333,13 @@ pub trait Stage {
     fn estimate(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
         let _ = inputs;
         ArtifactEstimate::default()
+    }
+
+    /// Returns what is probably not intended, although the stage can run: it is shown before a run,
+    /// and stops none.
+    fn warnings(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Vec<Problem> {
+        let _ = inputs;
+        Vec::new()
     }
 
     /// Returns how much work the stage is, where that can be counted before it runs.

@@ -1,11 +1,13 @@
 //! Codes between codes: mid-points of random pairs, paths with both ends, and traversals.
 //!
-//! What: straight lines between the codes of two samples. Only some coordinates may vary; the others
-//! then have their mean over all samples.
+//! What: straight lines between the codes of two samples. Only some coordinates may vary, those of the
+//! code itself or those along other axes; the others then have their mean over all samples, or are 0.
 //! Reference: mid-points of random pairs as in the evaluation of RAE (Ghosh et al. 2020), paths as in
 //! the paper's figure of interpolations. That the coordinates left out have their mean is our
-//! reading of the paper's "using only the top-k latent coordinates".
-//! Checked against: hand-computed codes (tests below).
+//! reading of the paper's "using only the top-k latent coordinates"; an HAE is trained with zeros
+//! behind each prefix.
+//! Checked against: hand-computed codes (tests below), and along principal axes NumPy
+//! (tests/reference/interpolation.json, see `stages`).
 
 mod traversal;
 
@@ -183,21 +185,79 @@ pub fn first(count: usize, width: usize) -> Result<Vec<usize>, InterpolationErro
     Ok((0..count).collect())
 }
 
-/// Returns the codes at some places; coordinates that do not vary have their mean over `codes`.
-pub fn codes_at(places: &[PathPoint], codes: &Points, varying: &[usize]) -> Points {
-    let means: Vec<f32> = codes.means().into_iter().map(|mean| mean as f32).collect();
-    let mut values = Vec::with_capacity(places.len() * codes.width());
-    for place in places {
-        let start = values.len();
-        values.extend_from_slice(&means);
-        let (from, to) = (codes.row(place.from), codes.row(place.to));
-        for &coordinate in varying {
-            let ends = [from, to].map(|code| f64::from(code[coordinate]));
-            let value = (1.0 - place.share) * ends[0] + place.share * ends[1];
-            values[start + coordinate] = value as f32;
-        }
+/// What coordinates become that do not vary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Others {
+    /// Their mean over all samples.
+    #[default]
+    Mean,
+    /// 0, as behind the prefixes that a hierarchical autoencoder is trained with.
+    Zero,
+}
+
+impl Others {
+    /// Returns whether coordinates get their mean.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub fn is_mean(&self) -> bool {
+        *self == Self::Mean
     }
-    Points::from_rows(codes.width(), values)
+}
+
+/// The coordinates that vary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Varying {
+    /// The coordinates, counted from 0.
+    pub coordinates: Vec<usize>,
+    /// The axes of all coordinates, unit vectors at right angles; those of the code itself if none.
+    pub axes: Option<Points>,
+}
+
+impl Varying {
+    /// Returns the codes at some places; `others` is what the coordinates become that do not vary.
+    pub fn codes_at(&self, places: &[PathPoint], codes: &Points, others: Others) -> Points {
+        let base = match others {
+            Others::Mean => codes.means(),
+            Others::Zero => vec![0.0; codes.width()],
+        };
+        let mut values = Vec::with_capacity(places.len() * codes.width());
+        for place in places {
+            let ends = codes.row(place.from).iter().zip(codes.row(place.to));
+            let between = ends.map(|(&from, &to)| {
+                (1.0 - place.share) * f64::from(from) + place.share * f64::from(to)
+            });
+            let code: Vec<f64> = between.collect();
+            values.extend(self.kept(&code, &base).into_iter().map(|value| value as f32));
+        }
+        Points::from_rows(codes.width(), values)
+    }
+
+    /// Returns `base` with the coordinates of `code` where they vary.
+    fn kept(&self, code: &[f64], base: &[f64]) -> Vec<f64> {
+        let mut kept = base.to_vec();
+        for &coordinate in &self.coordinates {
+            match &self.axes {
+                None => kept[coordinate] = code[coordinate],
+                Some(axes) => {
+                    let axis = axes.row(coordinate);
+                    let apart = code.iter().zip(base).map(|(value, base)| value - base);
+                    let far = dot(apart, axis);
+                    moved(&mut kept, axis, far);
+                }
+            }
+        }
+        kept
+    }
+}
+
+fn dot(values: impl Iterator<Item = f64>, axis: &[f32]) -> f64 {
+    values.zip(axis).map(|(value, &entry)| value * f64::from(entry)).sum()
+}
+
+/// Moves a code along an axis.
+fn moved(code: &mut [f64], axis: &[f32], by: f64) {
+    for (value, &entry) in code.iter_mut().zip(axis) {
+        *value += by * f64::from(entry);
+    }
 }
 
 #[cfg(test)]
@@ -206,6 +266,11 @@ mod tests {
 
     fn between(text: &str) -> Between {
         ron::from_str(text).unwrap()
+    }
+
+    fn codes_at(places: &[PathPoint], codes: &Points, varying: &[usize]) -> Points {
+        let varying = Varying { coordinates: varying.to_vec(), axes: None };
+        varying.codes_at(places, codes, Others::Mean)
     }
 
     fn codes() -> Points {
@@ -229,6 +294,34 @@ mod tests {
         let places = between("Rows(pairs: [(0, 1)], images: 2)").places(3).unwrap();
         assert_eq!(codes_at(&places, &codes(), &[0]).values(), [0.0, 30.0, 4.0, 30.0]);
         assert_eq!(codes_at(&places, &codes(), &[]).values(), [4.0, 30.0, 4.0, 30.0]);
+    }
+
+    #[test]
+    fn coordinates_that_do_not_vary_may_be_zero() {
+        let places = between("Rows(pairs: [(0, 1)], images: 2)").places(3).unwrap();
+        let first = Varying { coordinates: vec![0], axes: None };
+        let found = first.codes_at(&places, &codes(), Others::Zero);
+        assert_eq!(found.values(), [0.0, 0.0, 4.0, 0.0]);
+    }
+
+    #[test]
+    fn coordinates_along_other_axes_leave_the_rest_of_a_code_at_its_mean_or_at_zero() {
+        let places = between("Rows(pairs: [(0, 1)], images: 2)").places(3).unwrap();
+        let axes = Points::from_rows(2, vec![0.6, 0.8, -0.8, 0.6]);
+        let found = |coordinates: &[usize], others| {
+            let varying = Varying { coordinates: coordinates.to_vec(), axes: Some(axes.clone()) };
+            varying.codes_at(&places, &codes(), others)
+        };
+        let close = |found: &Points, expected: [f32; 4]| {
+            let mut pairs = found.values().iter().zip(expected);
+            assert!(pairs.all(|(one, other)| (one - other).abs() < 1e-5), "{found:?}");
+        };
+        // The codes (0, 10) and (4, 20) have 8 and 18.4 along the first axis, the mean 26.4.
+        close(&found(&[0], Others::Zero), [4.8, 6.4, 11.04, 14.72]);
+        close(&found(&[0], Others::Mean), [-7.04, 15.28, -0.8, 23.6]);
+        for others in [Others::Zero, Others::Mean] {
+            close(&found(&[1, 0], others), [0.0, 10.0, 4.0, 20.0]);
+        }
     }
 
     #[test]

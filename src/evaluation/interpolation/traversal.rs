@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InterpolationError;
+use super::{InterpolationError, Varying, dot, moved};
 use crate::numerics::Points;
 use crate::numerics::units::PositiveF64;
 
@@ -52,7 +52,7 @@ pub struct TraversalPoint {
 
 impl Traversal {
     /// Returns all changes, coordinate by coordinate.
-    pub fn points(&self, varying: &[usize]) -> Vec<TraversalPoint> {
+    pub fn points(&self, varying: &Varying) -> Vec<TraversalPoint> {
         let last = self.images.get() - 1;
         let range = self.range.get();
         let step = |place: usize| match last {
@@ -62,7 +62,7 @@ impl Traversal {
         let path = |&coordinate: &usize| {
             (0..=last).map(move |place| TraversalPoint { coordinate, deviations: step(place) })
         };
-        varying.iter().flat_map(path).collect()
+        varying.coordinates.iter().flat_map(path).collect()
     }
 
     /// Returns the changed codes.
@@ -70,6 +70,7 @@ impl Traversal {
         &self,
         points: &[TraversalPoint],
         codes: &Points,
+        varying: &Varying,
     ) -> Result<Points, InterpolationError> {
         let middle: Vec<f64> = match self.around {
             Around::Mean => codes.means(),
@@ -80,15 +81,34 @@ impl Traversal {
                 return Err(InterpolationError::NoRow { row, samples: codes.rows() });
             }
         };
-        let variances = codes.variances();
+        let variances = varying.variances(codes);
         let mut values = Vec::with_capacity(points.len() * codes.width());
         for TraversalPoint { coordinate, deviations } in points {
-            let start = values.len();
-            values.extend(middle.iter().map(|value| *value as f32));
-            let moved = middle[*coordinate] + deviations * variances[*coordinate].sqrt();
-            values[start + coordinate] = moved as f32;
+            let mut code = middle.clone();
+            let by = deviations * variances[*coordinate].sqrt();
+            match &varying.axes {
+                None => code[*coordinate] += by,
+                Some(axes) => moved(&mut code, axes.row(*coordinate), by),
+            }
+            values.extend(code.into_iter().map(|value| value as f32));
         }
         Ok(Points::from_rows(codes.width(), values))
+    }
+}
+
+impl Varying {
+    /// Returns the variance of codes in every coordinate.
+    fn variances(&self, codes: &Points) -> Vec<f64> {
+        let Some(axes) = &self.axes else { return codes.variances() };
+        let means = codes.means();
+        let along = |axis: usize| {
+            let square = |row: usize| {
+                let apart = codes.row(row).iter().zip(&means);
+                dot(apart.map(|(&value, mean)| f64::from(value) - mean), axes.row(axis)).powi(2)
+            };
+            (0..codes.rows()).map(square).sum::<f64>() / codes.rows().max(1) as f64
+        };
+        (0..axes.rows()).map(along).collect()
     }
 }
 
@@ -100,7 +120,21 @@ mod tests {
         let traversal: Traversal = ron::from_str(settings).unwrap();
         // Means 2 and 10, standard deviations 2 and 0.
         let codes = Points::from_rows(2, vec![0.0, 10.0, 4.0, 10.0]);
-        traversal.codes(&traversal.points(&[1, 0]), &codes)
+        let varying = Varying { coordinates: vec![1, 0], axes: None };
+        traversal.codes(&traversal.points(&varying), &codes, &varying)
+    }
+
+    #[test]
+    fn a_traversal_may_go_along_other_axes() {
+        let traversal: Traversal = ron::from_str("(images: 2, range: 1.0)").unwrap();
+        // Mean (2, 10); along (0.6, 0.8) the standard deviation is 1.2.
+        let codes = Points::from_rows(2, vec![0.0, 10.0, 4.0, 10.0]);
+        let axes = Points::from_rows(2, vec![0.6, 0.8, -0.8, 0.6]);
+        let varying = Varying { coordinates: vec![0], axes: Some(axes) };
+        let found = traversal.codes(&traversal.points(&varying), &codes, &varying).unwrap();
+        let expected = [2.0 - 0.72, 10.0 - 0.96, 2.0 + 0.72, 10.0 + 0.96];
+        let mut pairs = found.values().iter().zip(expected);
+        assert!(pairs.all(|(one, other)| (one - other).abs() < 1e-5), "{found:?}");
     }
 
     #[test]

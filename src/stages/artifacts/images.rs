@@ -4,7 +4,7 @@
 //! images: a pipeline that tries is refused before it runs. Images that were not split at all are
 //! a kind of their own.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
@@ -198,12 +198,50 @@ impl ImageSink for ImageFile {
         self.bytes += pixels.len() as u64;
         self.put(pixels)
     }
+
+    fn reorder(&mut self, places: &[usize]) -> Result<(), DataError> {
+        let failed = || DataError::file(PIXELS);
+        if let Some(mut file) = self.file.take() {
+            file.flush().map_err(failed())?;
+        }
+        let unordered = self.path.with_extension("unordered");
+        fs::rename(&self.path, &unordered).map_err(failed())?;
+        let mut source = File::open(&unordered).map_err(failed())?;
+        let start = self.header().len() as u64;
+        self.bytes = 0;
+        self.begin(self.shape, places.len())?;
+        let mut image = vec![0; self.shape.pixels()];
+        for &place in places {
+            let at = start + (place * image.len()) as u64;
+            source.seek(SeekFrom::Start(at)).map_err(failed())?;
+            source.read_exact(&mut image).map_err(failed())?;
+            self.push(&image)?;
+        }
+        fs::remove_file(&unordered).map_err(failed())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::{Annotations, Classes, Factors};
+
+    #[test]
+    fn written_images_can_be_put_into_another_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = ArtifactWriter::new(folder.path().to_owned());
+        let mut file = ImageFile::new(&writer).unwrap();
+        let shape = ImageShape { channels: 1, height: 1, width: 2 };
+        file.begin(shape, 3).unwrap();
+        file.push(&[1, 2, 3, 4, 5, 6]).unwrap();
+        file.reorder(&[2, 0, 1]).unwrap();
+        let known = Annotations::default();
+        file.finish(&mut writer, SampleMetadata::only(&known)).unwrap();
+        let reader = writer.reader(&["images.npy", "about.json"]).unwrap();
+        assert_eq!(AnyImages::read(&reader).unwrap().0.pixels(), [5, 6, 1, 2, 3, 4]);
+        let stays = |name: &str| folder.path().join(name).exists();
+        assert!(stays("images.npy") && !stays("images.unordered"));
+    }
 
     #[test]
     fn images_written_block_by_block_come_back_with_all_that_is_known() {

@@ -101,7 +101,7 @@ pub struct Figure {
 
 impl Stage for Figure {
     fn kind(&self) -> Kind {
-        Kind { name: "Figure", version: 1 }
+        Kind { name: "Figure", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -218,5 +218,5 @@ pub(super) const PINNED: (&str, &str) = (
     records: [Each("dimension-{seed}")],
     picture: VarianceSpectrum(caption: "c", label: "l", series: "seed"),
 )"#,
-    "877addfe",
+    "d854a29d",
 );

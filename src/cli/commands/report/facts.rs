@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::settings_in_words;
 use crate::cli::error::CommandError;
 use crate::cli::output::failed_stages::tail;
 use crate::cli::workspace::Workspace;
@@ -69,6 +70,7 @@ pub(super) fn collect(
     content.notes.extend(unfinished(&content.stages));
     let notes = workspace.plan.notes().iter().cloned();
     content.notes.extend(notes.map(|(title, items)| Note { title, items }));
+    content.notes.extend(settings_in_words::note(&workspace.plan));
     Ok(content)
 }
 

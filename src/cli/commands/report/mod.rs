@@ -5,6 +5,7 @@ mod facts;
 mod latex;
 pub(super) mod manifest;
 pub(super) mod publish;
+mod settings_in_words;
 mod watch;
 
 use std::path::Path;

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Annotations, DataError};
+use crate::numerics::{Seed, rng};
 use crate::report::figures::chart::horizontal_axis::HorizontalAxis;
 use crate::report::figures::chart::legend::Symbol;
 use crate::report::figures::chart::line_style::{Marker, ramp};
@@ -47,7 +48,7 @@ pub struct CodeScatterSpec {
     /// A factor of the samples, or `class`; without one all points have the same color.
     #[serde(default)]
     pub color: Option<String>,
-    /// Points in a panel, at most; they are taken at equal intervals from the first to the last.
+    /// Points in a panel, at most; one is drawn from each of as many equal parts of all.
     #[serde(default = "two_thousand")]
     pub points: NonZeroUsize,
     /// Panels side by side, at most three; a single one fits a column of a paper.
@@ -73,11 +74,7 @@ const fn two_thousand() -> NonZeroUsize {
 impl CodeScatterSpec {
     /// Returns the rows to show, of `available` ones.
     fn picked(&self, available: usize) -> Vec<usize> {
-        let count = self.points.get().min(available);
-        if count < 2 {
-            return (0..count).collect();
-        }
-        (0..count).map(|place| place * (available - 1) / (count - 1)).collect()
+        rng::spread(available, self.points.get(), &mut Seed(0).stream("code-scatter"))
     }
 
     fn build(&self, coloring: Coloring, panels: Vec<ScatterPanel>) -> CodeScatter {
@@ -343,8 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn points_are_taken_from_the_first_to_the_last() {
-        assert_eq!(spec("points: 3").picked(101), [0, 50, 100]);
+    fn points_are_drawn_from_all_parts_whatever_their_order() {
+        let picked = spec("points: 450").picked(450 * 32);
+        assert!(picked.iter().enumerate().all(|(part, row)| row / 32 == part), "{picked:?}");
+        let mut places: Vec<usize> = picked.iter().map(|row| row % 32).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), 32, "the fastest factor of a lattice has all its values");
         assert_eq!(spec("points: 3").picked(2), [0, 1]);
         assert!(spec("").picked(0).is_empty());
     }

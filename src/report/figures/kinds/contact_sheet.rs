@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Annotations, DataError};
 use crate::numerics::Seed;
-use crate::numerics::rng::permutation;
+use crate::numerics::rng::{permutation, spread};
 use crate::report::figures::FigureError;
 use crate::report::figures::drawing::typeface::Typeface;
 use crate::report::figures::drawing::{Align, Drawing, GRAY};
@@ -62,7 +62,7 @@ const fn fifty() -> NonZeroUsize {
 /// Which images are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Pick {
-    /// At equal intervals from the first to the last.
+    /// One drawn from each of as many equal parts, from the first to the last.
     #[default]
     Spread,
     /// The first ones.
@@ -82,8 +82,7 @@ impl ContactSheetSpec {
                 order.truncate(count);
                 order
             }
-            Pick::Spread if count < 2 => (0..count).collect(),
-            Pick::Spread => (0..count).map(|place| place * (available - 1) / (count - 1)).collect(),
+            Pick::Spread => spread(available, count, &mut Seed(0).stream("contact-sheet")),
         }
     }
 
@@ -209,10 +208,13 @@ mod tests {
     #[test]
     fn images_are_picked_from_the_first_to_the_last_or_at_random() {
         let count = NonZeroUsize::new(3).unwrap();
-        assert_eq!(spec("count: 3").picked(101), [0, 50, 100]);
+        let spread = spec("count: 10").picked(92_160);
+        assert!(spread.iter().enumerate().all(|(part, row)| row / 9216 == part), "{spread:?}");
+        let last = spread.iter().filter(|&row| row % 32 == 31).count();
+        assert!(last < 5, "the fastest factor of a lattice varies: {spread:?}");
         assert_eq!(spec("count: 3, pick: First").picked(101), [0, 1, 2]);
         assert_eq!(spec("count: 3").picked(2), [0, 1]);
-        assert_eq!(spec("count: 1").picked(9), [0]);
+        assert_eq!(spec("count: 1").picked(9).len(), 1);
         let random = spec("count: 3, pick: Random(1)").picked(101);
         assert_eq!(random.len(), count.get());
         assert_ne!(random, spec("count: 3, pick: Random(2)").picked(101));
