@@ -165,6 +165,14 @@ pub(crate) enum Command {
     },
     /// Show what would run, why, and how long it may take
     Plan(PlanArgs),
+    /// Download what the pipeline takes from the network, or uses if it is there
+    Fetch {
+        /// How stages are run
+        #[command(flatten)]
+        runner: RunnerArgs,
+        #[command(flatten)]
+        file: File,
+    },
     /// Show how a stage's key differs from the most similar other key in the cache
     Why {
         /// The stage

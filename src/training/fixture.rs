@@ -39,6 +39,8 @@ pub(super) struct Fixture {
     pub(super) model: ModelSpec,
     pub(super) spec: TrainSpec,
     pub(super) samples: SampleSet,
+    /// Whether the training samples are those of validation, too.
+    pub(super) validates: bool,
     distances: Distances,
 }
 
@@ -64,12 +66,13 @@ impl Fixture {
         let distances = Distances::geodesic(&samples, &graph, &mut |_, _| ()).unwrap();
         let spec = "(length: Epochs(12), batch_size: 16, optimizer: Adam(rate: 3e-3), seed: 7)";
         let spec = options().from_str(spec).unwrap();
-        Self { model, spec, samples, distances }
+        Self { model, spec, samples, validates: false, distances }
     }
 
     pub(super) fn data(&self) -> TrainingData<'_> {
         let distances = self.model.needs_distances().then_some(&self.distances);
-        TrainingData { samples: &self.samples, distances, validation: None }
+        let validation = self.validates.then_some(&self.samples);
+        TrainingData { samples: &self.samples, distances, validation }
     }
 
     /// Trains to the end, or until `stop_at` steps are taken.

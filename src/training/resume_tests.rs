@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::fixture::{Fixture, models};
+use super::fixture::{Fixture, models, options};
 use super::{Checkpointing, Fit, Flow, Length, Progress, fit};
 use crate::device::test_device;
 use crate::models::ModelSpec;
@@ -60,6 +60,32 @@ fn every_model_killed_at_every_epoch_ends_with_the_same_bytes() {
         let (from, bytes) = resumed(&fixture, &keep);
         assert!(from > 0, "{name} resumed from a checkpoint");
         assert_eq!(bytes, whole, "{name}");
+    }
+}
+
+#[test]
+fn early_stopping_survives_kills_and_ends_a_stage_not_the_training() {
+    for stopping in ["(patience: 2, least_gain: 0.5)", "(patience: 1, least_gain: 0.5, cooldown: 2)"] {
+        for name in ["Ae(latent: 3, ", "PcaAe(latent: 3, "] {
+            let model = format!("{name}network: Conv(channels: [4, 6], batch_norm: true))");
+            let mut fixture = Fixture::with(options().from_str(&model).unwrap());
+            fixture.validates = true;
+            fixture.spec.early_stopping = Some(options().from_str(stopping).unwrap());
+            let whole = fixture.bytes(None);
+            let rows = whole.1.lines().count() - 1;
+            let stages = fixture.model.stages();
+            assert!(rows >= 3 * stages && rows < 12 * stages, "{name}: {rows} epochs");
+            let folder = tempfile::tempdir().unwrap();
+            let keep = checkpointing(&folder, f64::INFINITY);
+            for epoch in 1..=rows {
+                killed(&fixture, &keep, epoch);
+            }
+            let (from, bytes) = resumed(&fixture, &keep);
+            assert!(from > 0 && bytes == whole, "{name}{stopping}");
+            let Fit::Finished { model, .. } = fixture.run(None, 0) else { panic!("not finished") };
+            let codes = model.encode(&fixture.samples, test_device()).unwrap();
+            assert_eq!(codes.width(), 3, "every coordinate is there");
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn export(
 }
 
 /// Copies a file into a folder under a plain relative name; no link in the folder leads out of it.
-fn copy_below(folder: &Path, name: &str, from: &Path) -> io::Result<()> {
+pub(super) fn copy_below(folder: &Path, name: &str, from: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut parent = folder.to_owned();
     let (folders, file) = name.rsplit_once('/').unwrap_or(("", name));

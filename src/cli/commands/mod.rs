@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod export;
+mod fetch;
 mod gc;
 mod graph;
 mod init;
@@ -56,6 +57,7 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Export { stage, folder, file } => {
             export::export(common, &stage, &folder, given(file).as_deref()).map(done)
         }
+        Command::Fetch { runner, file } => fetch::fetch(common, &runner, given(file).as_deref()),
         Command::Trace { table, row, column, file } => {
             trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
         }

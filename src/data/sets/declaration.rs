@@ -17,6 +17,18 @@ macro_rules! data_sets {
             #[cfg(test)]
             const SETTINGS: &'static [&'static str] = &[$(stringify!($settings)),*];
 
+            /// Returns the name of the files that are published of the set, if it reads any.
+            pub fn published_files(&self) -> Option<&'static str> {
+                if !self.reads_files() {
+                    return None;
+                }
+                match self {
+                    $(Self::$name(_) => {
+                        None::<&'static str>$(.or(described!($files, Some(stringify!($name)))))?
+                    })*
+                }
+            }
+
             fn data_set(&self) -> &dyn DataSet {
                 match self {
                     $(Self::$name(settings) => settings,)*
