@@ -121,7 +121,7 @@ pub(in crate::report) fn legend(table: &Table) -> Vec<(Mark, String)> {
         legend.push((Mark::Rank(Rank::NotToldApart), told.to_owned()));
     }
     for reason in Unjudged::ALL {
-        if cells().any(|cell| cell.unjudged == Some(reason)) {
+        if cells().any(|cell| cell.n > 0 && cell.unjudged == Some(reason)) {
             let told = format!("{}: {}", reason.word(), reason.meaning());
             legend.push((Mark::Unjudged(reason), told));
         }
