@@ -54,7 +54,7 @@ fn a_strict_comparison_fails_unless_everything_is_confirmed() {
     let missing = sandbox.call(&["compare", "pipeline.ron", "--strict"]).fails_with(4);
     assert!(missing.stderr.contains("`t` has 3 published numbers"), "{}", missing.stderr);
     assert!(
-        missing.stderr.contains("`differs` takes at least 5 runs of each"),
+        missing.stderr.contains("`differs` takes at least 4 runs of each"),
         "{}",
         missing.stderr
     );

@@ -71,9 +71,10 @@ impl BoundedMean {
         }
         let room = self.high - mean;
         let gain = |value: f64, stake: f64| {
+            let distance = mean - value;
             // No room is left only for the mean at the very end, which every lower value refutes.
-            let odds = if room > 0.0 { (mean - value) / room } else { f64::INFINITY };
-            if mean == value { 0.0 } else { (stake * odds).ln_1p() }
+            let odds = if room > 0.0 { distance / room } else { f64::INFINITY };
+            if distance == 0.0 { 0.0 } else { (stake * odds).ln_1p() }
         };
         let wealth = |stake: f64| {
             (times * values.iter().map(|value| gain(*value, stake)).sum::<f64>()).exp()

@@ -43,7 +43,7 @@ mod tests {
         let values = [1e308, -1e308, 1.7e308, -1.7e308];
         assert_eq!(mean(&values), Some(0.0));
         let deviation = standard_deviation(&values, 0).unwrap();
-        assert!((deviation / 1e308 - ((1.0 + 1.7 * 1.7) / 2.0_f64).sqrt()).abs() < 1e-12);
+        assert!((deviation / 1e308 - f64::midpoint(1.0, 1.7 * 1.7).sqrt()).abs() < 1e-12);
         assert_eq!(mean(&[1.7e308; 3]), Some(1.7e308));
         assert_eq!(mean(&[5e-324, 5e-324]), Some(5e-324));
     }

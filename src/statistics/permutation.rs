@@ -24,8 +24,8 @@ pub fn rank_sum_p(larger: &[f64], smaller: &[f64]) -> f64 {
     pooled.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     // Twice the mean rank of ties is a whole number.
     let mut ranks = Vec::with_capacity(pooled.len());
-    for tied in pooled.chunk_by(|(a, _), (b, _)| a == b) {
-        let rank = (2 * ranks.len() + tied.len() + 1) as i64;
+    for tied in pooled.chunk_by(|(a, _), (b, _)| b <= a) {
+        let rank = i64::try_from(2 * ranks.len() + tied.len() + 1).unwrap_or(i64::MAX);
         ranks.extend(tied.iter().map(|_| rank));
     }
     let own = ranks.iter().zip(&pooled).filter(|(_, (_, is_larger))| *is_larger);

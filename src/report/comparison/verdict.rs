@@ -154,7 +154,8 @@ impl Judged {
         let open = self.verdict.is_open() || self.verdict == Verdict::NotMeasured;
         open.then(|| match self.runs_needed {
             Some(runs) => format!("about {runs}"),
-            None if self.equivalence_p.is_none() && self.difference_p.is_none() => "–".to_owned(),
+            // What can't be shown to be equivalent, and does not differ, stays open.
+            None if self.equivalence_p.is_none() => "–".to_owned(),
             None => format!("over {MOST_RUNS}"),
         })
     }

@@ -6,7 +6,8 @@ use super::{Download, data_address};
 use crate::report::content::{Badge, BadgeTone, TableFacts};
 use crate::report::tables::cell::{Cell, published_number, rounded};
 use crate::report::tables::grid::Grid;
-use crate::report::tables::marks::{Mark, Rank, Unjudged};
+use crate::report::tables::marks::{Rank, Unjudged};
+use crate::report::tables::notes::Mark;
 use crate::report::tables::table::Table;
 
 /// A table.
@@ -122,9 +123,8 @@ const fn rank(rank: Rank) -> (&'static str, &'static str) {
 
 fn legend_line((mark, told): (Mark, String)) -> String {
     match mark {
-        Mark::Rank(Rank::Best) => format!("Bold: {told}."),
-        Mark::Rank(Rank::NotToldApart) => format!("Italic: {told}."),
-        Mark::Unjudged(reason) => format!("{} {told}.", reason.symbol()),
+        Mark::Rank(rank) => format!("{}: {told}", rank.typeface()),
+        Mark::Unjudged(reason) => format!("{} {told}", reason.symbol()),
     }
 }
 

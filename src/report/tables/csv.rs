@@ -88,23 +88,23 @@ mod tests {
     #[test]
     fn every_cell_is_one_line_and_absent_numbers_are_empty() {
         insta::assert_snapshot!(render(&wide()).replace("\r\n", "\n"), @"
-        set,model,value,mean,std,ddof,n,values,published_mean,published_std,best
-        sprites,pcae,dimension,4,0,0,2,4 4,4,0,true
-        sprites,hae,dimension,7.5,0.5,0,2,7 8,,,false
-        sprites,irmae,dimension,6,0,0,2,6 6,,,false
-        shapes,pcae,dimension,5,0,0,2,5 5,,,true
-        shapes,hae,dimension,6,,0,1,6,6.2,0.4,false
-        shapes,irmae,dimension,,,0,0,,,,false
+        set,model,value,mean,std,ddof,n,values,published_mean,published_std,rank,no_verdict
+        sprites,pcae,dimension,4,0,0,2,4 4,4,0,best,
+        sprites,hae,dimension,7.5,0.5,0,2,7 8,,,not told apart from the best,
+        sprites,irmae,dimension,6,0,0,2,6 6,,,not told apart from the best,
+        shapes,pcae,dimension,5,0,0,2,5 5,,,best,
+        shapes,hae,dimension,6,,0,1,6,6.2,0.4,,
+        shapes,irmae,dimension,,,0,0,,,,,
         ");
     }
 
     #[test]
     fn a_published_mean_without_spread_leaves_its_spread_empty() {
         insta::assert_snapshot!(render(&tall()).replace("\r\n", "\n"), @"
-        model,value,mean,std,ddof,n,values,published_mean,published_std,best
-        pcae,dimension,4,0,0,2,4 4,4,0,true
-        hae,dimension,7.5,0.5,0,2,7 8,7.4,,false
-        irmae,dimension,6,0,0,2,6 6,,,false
+        model,value,mean,std,ddof,n,values,published_mean,published_std,rank,no_verdict
+        pcae,dimension,4,0,0,2,4 4,4,0,best,
+        hae,dimension,7.5,0.5,0,2,7 8,7.4,,not told apart from the best,
+        irmae,dimension,6,0,0,2,6 6,,,not told apart from the best,
         ");
     }
 

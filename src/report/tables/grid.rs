@@ -6,8 +6,8 @@
 //! blank, and the closing note. Escaping and alignment are left to the formats.
 
 use crate::report::tables::cell::{Cell, Rounded};
-use crate::report::tables::marks::{Mark, Rank, Unjudged, legend};
-use crate::report::tables::notes::{UsualCounts, arrow, note};
+use crate::report::tables::marks::{Rank, Unjudged};
+use crate::report::tables::notes::{Mark, UsualCounts, arrow, legend, note};
 use crate::report::tables::table::{Given, Layout, Table, TableColumn, TableRow, Titled};
 
 /// What stands at one place of the grid.

@@ -5,7 +5,8 @@
 
 use crate::report::latex_text::ascii;
 use crate::report::tables::grid::{Entry, Grid, Line};
-use crate::report::tables::marks::{Mark, Rank};
+use crate::report::tables::marks::Rank;
+use crate::report::tables::notes::Mark;
 use crate::report::tables::table::Table;
 
 pub use crate::report::latex_text::escape;
@@ -48,7 +49,7 @@ pub(in crate::report) fn notes(grid: &Grid) -> Vec<String> {
     let notes = grid.note.iter().chain(&grid.remarks).map(|note| escape(note));
     let legend = grid.legend.iter().map(|(mark, told)| {
         let mark = match mark {
-            Mark::Rank(rank) => emphasized("0.0", Some(*rank)),
+            Mark::Rank(rank) => emphasized(rank.typeface(), Some(*rank)) + ":",
             Mark::Unjudged(reason) => escape(&reason.symbol().to_string()),
         };
         format!("{mark} {}", escape(told))
@@ -170,13 +171,15 @@ mod tests {
             \toprule
             Data set & PCAE & H\&E & irmae \\
             \midrule
-            sprites & \textbf{4.00 $\pm$ 0.00} & 7.50 $\pm$ 0.50 & 6.00 $\pm$ 0.00 \\
+            sprites & \textbf{4.00 $\pm$ 0.00} & \textit{7.50 $\pm$ 0.50} & \textit{6.00 $\pm$ 0.00} \\
             (published) & (4.00 $\pm$ 0.00\rlap{)} &  &  \\
             3D\_shapes & \textbf{5.00 $\pm$ 0.00} & 6.00 {\scriptsize ($n=1$)} & -- \\
             (published) &  & (6.20 $\pm$ 0.40\rlap{)} &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 \%). A dash (--) stands where there is no result.\par}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. A dash (--) stands where there is no result.\par}
+          \par\smallskip{\footnotesize \textbf{bold}: best\par}
+          \par\smallskip{\footnotesize \textit{italic}: not told apart from the best (one-sided exact rank-sum test of the runs, 5 \%)\par}
         \end{table}
         ");
     }
@@ -193,11 +196,13 @@ mod tests {
             Model & Dimension & Dimension (published) \\
             \midrule
             pcae & \textbf{4.00 $\pm$ 0.00} & 4.00 $\pm$ 0.00 \\
-            hae & 7.50 $\pm$ 0.50 & 7.40 \\
-            irmae & 6.00 $\pm$ 0.00 &  \\
+            hae & \textit{7.50 $\pm$ 0.50} & 7.40 \\
+            irmae & \textit{6.00 $\pm$ 0.00} &  \\
             \bottomrule
           \end{tabular}
-          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2; published numbers as printed. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 \%).\par}
+          \par\smallskip{\footnotesize Mean $\pm$ population standard deviation (divisor n) over seed, n = 2; published numbers as printed.\par}
+          \par\smallskip{\footnotesize \textbf{bold}: best: its runs are nearest to the truth, on average\par}
+          \par\smallskip{\footnotesize \textit{italic}: not told apart from the best (one-sided exact rank-sum test of the runs, 5 \%)\par}
         \end{table}
         ");
     }

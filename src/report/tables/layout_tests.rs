@@ -40,7 +40,7 @@ fn known_truths_stand_beside_the_row_labels_and_decide_what_is_best() {
     3dshapes   5                 4      5*
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
     The shape is fixed.
-    * best
+    * best: its runs are nearest to the truth, on average
     ");
     let lines: Vec<String> = csv::render(&table).lines().map(str::to_owned).collect();
     assert!(lines[0].starts_with("set,model,Ground truth,value,"), "{}", lines[0]);

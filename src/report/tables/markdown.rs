@@ -5,7 +5,8 @@
 //! told apart from them are italic.
 
 use crate::report::tables::grid::{Entry, Grid};
-use crate::report::tables::marks::{Mark, Rank};
+use crate::report::tables::marks::Rank;
+use crate::report::tables::notes::Mark;
 use crate::report::tables::table::Table;
 
 /// Renders a table with its label and caption above and its note below.
@@ -27,7 +28,7 @@ pub fn render(table: &Table) -> String {
     let notes = grid.note.iter().chain(&grid.remarks).map(|note| escape(note));
     let legend = grid.legend.iter().map(|(mark, told)| {
         let mark = match mark {
-            Mark::Rank(rank) => emphasized("0.0", Some(*rank)),
+            Mark::Rank(rank) => emphasized(rank.typeface(), Some(*rank)) + ":",
             Mark::Unjudged(reason) => reason.symbol().to_string(),
         };
         format!("{mark} {}", escape(told))
@@ -84,12 +85,16 @@ mod tests {
 
         | Data set | PCAE | H\&E | irmae |
         | :-- | --: | --: | --: |
-        | sprites | **4.00 ± 0.00** | 7.50 ± 0.50 | 6.00 ± 0.00 |
+        | sprites | **4.00 ± 0.00** | *7.50 ± 0.50* | *6.00 ± 0.00* |
         | (published) | (4.00 ± 0.00) |  |  |
         | 3D\_shapes | **5.00 ± 0.00** | 6.00 (n = 1) | – |
         | (published) |  | (6.20 ± 0.40) |  |
 
-        Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %). A dash (–) stands where there is no result.
+        Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another; published numbers as printed. Dimension: lower is better. A dash (–) stands where there is no result.
+
+        **bold**: best
+
+        *italic*: not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)
         ");
     }
 
@@ -101,10 +106,14 @@ mod tests {
         | Model | Dimension | Dimension (published) |
         | :-- | --: | --: |
         | pcae | **4.00 ± 0.00** | 4.00 ± 0.00 |
-        | hae | 7.50 ± 0.50 | 7.40 |
-        | irmae | 6.00 ± 0.00 |  |
+        | hae | *7.50 ± 0.50* | 7.40 |
+        | irmae | *6.00 ± 0.00* |  |
 
-        Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed. Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
+        Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed.
+
+        **bold**: best: its runs are nearest to the truth, on average
+
+        *italic*: not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)
         ");
     }
 

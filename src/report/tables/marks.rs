@@ -1,9 +1,7 @@
-//! The marks of a table's cells, and what each means in a line.
+//! The marks that cells of a table can have.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::report::tables::table::{Best, Table};
 
 /// How a cell compares with those it competes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -12,6 +10,16 @@ pub enum Rank {
     Best,
     /// A test does not find it worse than the best.
     NotToldApart,
+}
+
+impl Rank {
+    /// Returns the type in which such cells are set.
+    pub(in crate::report) const fn typeface(self) -> &'static str {
+        match self {
+            Self::Best => "bold",
+            Self::NotToldApart => "italic",
+        }
+    }
 }
 
 /// Why a number gets no verdict, whatever it is.
@@ -69,37 +77,4 @@ impl Unjudged {
             Self::Collapsed => '‖',
         }
     }
-}
-
-/// A mark that a table uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::report) enum Mark {
-    Rank(Rank),
-    Unjudged(Unjudged),
-}
-
-/// Lists the marks of a table with what they mean.
-pub(in crate::report) fn legend(table: &Table) -> Vec<(Mark, String)> {
-    let cells = || table.rows.iter().flat_map(|row| &row.cells);
-    let mut legend = Vec::new();
-    if cells().any(|cell| cell.rank == Some(Rank::Best)) {
-        let nearest = |best: &Best| matches!(best, Best::Closest(_) | Best::ClosestTo(_));
-        let best = if table.columns.iter().any(|column| nearest(&column.best)) {
-            "best: its runs are nearest to the truth, on average"
-        } else {
-            "best"
-        };
-        legend.push((Mark::Rank(Rank::Best), best.to_owned()));
-    }
-    if table.tested {
-        let told = "not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)";
-        legend.push((Mark::Rank(Rank::NotToldApart), told.to_owned()));
-    }
-    for reason in Unjudged::ALL {
-        if cells().any(|cell| cell.unjudged == Some(reason)) {
-            let told = format!("{}: {}", reason.word(), reason.meaning());
-            legend.push((Mark::Unjudged(reason), told));
-        }
-    }
-    legend
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::report::records::aggregate::Spread;
 use crate::report::tables::cell::Cell;
+use crate::report::tables::marks::{Rank, Unjudged};
 use crate::report::tables::table::{Best, Table, TableColumn};
 
 /// The number of records that most cells of each value have.
@@ -93,6 +94,39 @@ pub(in crate::report) fn note(
         sentences.push("A dash (–) stands where there is no result.".to_owned());
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// A mark that a table uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::report) enum Mark {
+    Rank(Rank),
+    Unjudged(Unjudged),
+}
+
+/// Lists the marks of a table with what they mean.
+pub(in crate::report) fn legend(table: &Table) -> Vec<(Mark, String)> {
+    let cells = || table.rows.iter().flat_map(|row| &row.cells);
+    let mut legend = Vec::new();
+    if cells().any(|cell| cell.rank == Some(Rank::Best)) {
+        let nearest = |best: &Best| matches!(best, Best::Closest(_) | Best::ClosestTo(_));
+        let best = if table.columns.iter().any(|column| nearest(&column.best)) {
+            "best: its runs are nearest to the truth, on average"
+        } else {
+            "best"
+        };
+        legend.push((Mark::Rank(Rank::Best), best.to_owned()));
+    }
+    if table.tested {
+        let told = "not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)";
+        legend.push((Mark::Rank(Rank::NotToldApart), told.to_owned()));
+    }
+    for reason in Unjudged::ALL {
+        if cells().any(|cell| cell.n > 0 && cell.unjudged == Some(reason)) {
+            let told = format!("{}: {}", reason.word(), reason.meaning());
+            legend.push((Mark::Unjudged(reason), told));
+        }
+    }
+    legend
 }
 
 fn averages(table: &Table) -> Option<String> {

@@ -186,7 +186,7 @@ pub struct ValueSpec {
     pub field: String,
     /// Title of its column.
     pub title: String,
-    /// Decimals shown.
+    /// Decimals shown; published numbers are taken to be rounded to as many, unless they have more.
     #[serde(default = "two_digits")]
     pub digits: usize,
     /// Which cell is marked as best.

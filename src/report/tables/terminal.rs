@@ -4,7 +4,8 @@
 //! aligned by display width: combining marks count nothing, wide East Asian characters two.
 
 use crate::report::tables::grid::{Entry, Grid, PublishedPlace};
-use crate::report::tables::marks::{Mark, Rank};
+use crate::report::tables::marks::Rank;
+use crate::report::tables::notes::Mark;
 use crate::report::tables::table::Table;
 
 const GAP: &str = "   ";
@@ -170,18 +171,19 @@ mod tests {
     fn a_wide_table_lines_up() {
         insta::assert_snapshot!(render(&wide()), @"
         Table 1. Estimated dimension, τ = 99%
-        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
         Data set              PCAE             H&E          irmae
-        ─────────────────────────────────────────────────────────
-        sprites        4.00 ± 0.00*    7.50 ± 0.50    6.00 ± 0.00
+        ──────────────────────────────────────────────────────────
+        sprites        4.00 ± 0.00*    7.50 ± 0.50~   6.00 ± 0.00~
         (published)   (4.00 ± 0.00)
         3D_shapes      5.00 ± 0.00*    6.00 (n = 1)             –
         (published)                   (6.20 ± 0.40)
-        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
         Mean ± population standard deviation (divisor n) over seed, n = 2 unless the cell tells another;
-        published numbers as printed. Dimension: lower is better. Marked are the best mean and all that are
-        not significantly worse (one-sided Welch test, 5 %). A dash (–) stands where there is no result.
+        published numbers as printed. Dimension: lower is better. A dash (–) stands where there is no
+        result.
         * best
+        ~ not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)
         ");
     }
 
@@ -193,12 +195,12 @@ mod tests {
         Model     Dimension    Dimension (published)
         ────────────────────────────────────────────
         pcae    4.00 ± 0.00*             4.00 ± 0.00
-        hae     7.50 ± 0.50                     7.40
-        irmae   6.00 ± 0.00
+        hae     7.50 ± 0.50~                    7.40
+        irmae   6.00 ± 0.00~
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
         Mean ± population standard deviation (divisor n) over seed, n = 2; published numbers as printed.
-        Marked are the best mean and all that are not significantly worse (one-sided Welch test, 5 %).
-        * best
+        * best: its runs are nearest to the truth, on average
+        ~ not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)
         ");
     }
 

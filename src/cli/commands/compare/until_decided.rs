@@ -214,24 +214,25 @@ impl<'a> SequentialTest<'a> {
         found
     }
 
-    /// Fills the undecided cells from all runs and judges them again.
+    /// Fills the cells that got runs from all of theirs, and judges again.
     fn analyze(
         &mut self,
         workspace: &Workspace,
         members: &BTreeMap<String, Vec<StageIndex>>,
         report: &RunReport,
     ) -> Result<(), CommandError> {
+        let extended: Vec<Judged> = self.extendable().cloned().collect();
         self.number += 1;
         let alpha = spent_alpha(self.bounds.alpha, self.number);
         for (name, table) in &mut self.tables {
             let Some(members) = members.get(name).filter(|members| !members.is_empty()) else {
                 continue;
             };
-            let cells = undecided(&self.judged).filter(|cell| cell.table == *name);
+            let cells = extended.iter().filter(|cell| cell.table == *name);
             refill(workspace, name, members, report, table, cells)?;
         }
         for (judged, last) in self.judged.iter().zip(&mut self.last) {
-            if judged.verdict.is_open() {
+            if extended.contains(judged) {
                 (last.number, last.alpha) = (self.number, alpha);
             }
         }

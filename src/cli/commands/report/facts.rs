@@ -66,8 +66,9 @@ pub(super) fn collect(
             _ => {}
         }
     }
-    judge_cells(&mut content);
     content.notes.extend(unfinished(&content.stages));
+    let meanings = judge_cells(&mut content);
+    content.notes.extend(meanings);
     let notes = workspace.plan.notes().iter().cloned();
     content.notes.extend(notes.map(|(title, items)| Note { title, items }));
     content.notes.extend(settings_in_words::note(&workspace.plan));
@@ -75,21 +76,19 @@ pub(super) fn collect(
 }
 
 /// Puts a verdict to every published number, and says what the verdicts mean.
-fn judge_cells(content: &mut ReportContent) {
+fn judge_cells(content: &mut ReportContent) -> Option<Note> {
     let tables = content.tables.iter().map(|facts| (facts.stage.clone(), facts.table.clone()));
     let judged = judge(&tables.collect::<Vec<_>>(), LEVEL);
     let used = Verdict::ALL.iter().filter(|one| judged.iter().any(|cell| cell.verdict == **one));
     let items: Vec<String> =
         used.map(|verdict| format!("{}: {}", verdict.word(), verdict.meaning())).collect();
-    if !items.is_empty() {
-        content.notes.push(Note { title: "Verdicts on published numbers".to_owned(), items });
-    }
     for judged in judged {
         let facts = content.tables.iter_mut().find(|facts| facts.stage == judged.table);
         if let Some(facts) = facts {
             facts.verdicts.push(badge(&judged));
         }
     }
+    (!items.is_empty()).then(|| Note { title: "Verdicts on published numbers".to_owned(), items })
 }
 
 fn badge(judged: &Judged) -> Badge {
