@@ -239,6 +239,16 @@ fn the_readme_of_the_pipelines_lists_every_stage_kind() {
 }
 
 #[test]
+fn the_readme_of_the_pipelines_lists_every_pipeline() {
+    let text = Readme::read("pipelines").text;
+    let entries = fs::read_dir(root().join("pipelines")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    for name in names.filter(|name| name.ends_with(".ron")) {
+        assert!(text.contains(&format!("| `{name}`")), "pipelines/README.md has no row `{name}`");
+    }
+}
+
+#[test]
 fn the_result_in_the_readme_is_that_of_the_kept_report() {
     let report = fs::read_to_string(root().join("reports/cpu/table-1.md")).unwrap();
     let readme = Readme::read("").text;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the relevance of trained models with PyTorch: the decoder is rebuilt from its weights.
 
-Runs pipelines/quality.ron (minutes, if nothing is cached), exports models and their
-relevance records, encodes and differentiates with the rebuilt networks in double precision, and
+Runs the part of pipelines/tour.ron that it needs (a minute, if nothing is cached), exports models
+and their relevance records, encodes and differentiates with the rebuilt networks in double precision, and
 compares weights, variances, scores and counts.
 
     python3 tests/real/relevance.py --program target/release/pcae-run [--cache FOLDER]
@@ -24,7 +24,7 @@ import torch
 from torch.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[2]
-PIPELINE = ROOT / "pipelines/quality.ron"
+PIPELINE = ROOT / "pipelines/tour.ron"
 TOLERANCE = 1e-4
 IMAGES = 100
 
@@ -126,21 +126,22 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         work = Path(work)
         cache = (arguments.cache or work / "cache").resolve()
-        run = [program, PIPELINE, "--cache", cache, "--reports", work / "reports"]
+        run = [program, PIPELINE, "--until", "relevance-*"]
+        run += ["--cache", cache, "--reports", work / "reports"]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
         images = np.load(export(program, cache, "train-images", work / "images") / "images.npy")
         images = torch.from_numpy(images.astype(np.float64) / 255)
         fine = True
         # ARD-VAE draws its codes, with noise that only the program knows.
         for model in ["pcae", "irmae", "ae"]:
-            files = export(program, cache, f"train-{model}", work / model)
+            files = export(program, cache, f"train-{model}-0", work / model)
             network = Network(read_weights(files / "weights.safetensors"))
             with torch.no_grad():
                 codes = network.encode(images)
             jacobian = network.jacobian(codes[:IMAGES])
             for form in ["code", "paper"]:
                 for basis in ["own", "principal"]:
-                    name = f"relevance-{model}-{form}-{basis}"
+                    name = f"relevance-{model}-{basis}-{form}"
                     folder = export(program, cache, name, work / name)
                     fine &= compare(model, form, basis, folder, codes, jacobian)
     return 0 if fine else 1
