@@ -41,7 +41,8 @@ pub(super) fn fetch(
         if let Some(kind) = ErrorKind::of_run(&report) {
             return Ok(kind.into());
         }
-        terminal::line(&terminal::count(report.results.len(), "download") + " in the cache");
+        let count = terminal::count(report.results.len(), "download");
+        terminal::line(&format!("{count} in the cache"));
     }
     if wanted.is_empty() {
         return Ok(ExitCode::SUCCESS);
