@@ -225,7 +225,7 @@ mod tests {
     fn without_escapes(escaped: &str) -> String {
         let words = ["textbackslash", "textasciitilde", "textasciicircum", "ldots", "ss", "ae"];
         let words = words.into_iter().chain(["textless", "textgreater", "textbar"]);
-        let words = words.chain(["AE", "o", "O", "aa", "AA", "l", "L"]);
+        let words = words.chain(["AE", "o", "O", "aa", "AA", "l", "L", "dag", "ddag", "S", "P"]);
         let mut rest =
             words.fold(escaped.to_owned(), |rest, word| rest.replace(&format!("\\{word}{{}}"), ""));
         for symbol in ('\u{80}'..'\u{3000}').filter(|c| math_command(*c).is_some()) {

@@ -140,5 +140,5 @@ pub(super) fn observer(
 #[cfg(test)]
 pub(super) const PINNED: (&str, &str) = (
     r#"Classify(model: "train", train: "images", test: "images", by: Mlp(), seed: 0)"#,
-    "87c6051e",
+    "beec96f3",
 );
