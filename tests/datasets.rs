@@ -385,3 +385,42 @@ fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest;
     pcae::data::download::Sha256Digest::from_bytes(sha2::Sha256::digest(bytes).into()).to_string()
 }
+
+#[test]
+fn fetch_brings_downloads_here_and_runs_nothing_else() {
+    let sandbox = Sandbox::new(&format!(
+        r#"Pipeline(name: "own", stages: {{
+        "files": Download(files: Pinned([(
+            name: "points.csv", bytes: 8, sha256: "{}", mirrors: ["file:FOLDER/points.csv"],
+        )])),
+        "points": Dataset(source: Table(), files: "files"),
+    }})"#,
+        sha256(b"x\n1\n2\n3\n"),
+    ));
+    let folder = sandbox.path().display().to_string();
+    sandbox.edit("FOLDER", &folder);
+    sandbox.write("points.csv", "x\n1\n2\n3\n");
+    let told = sandbox.call(&["fetch", "pipeline.ron"]).ok().stdout;
+    assert!(told.contains("1 download in the cache"), "{told}");
+    fs::remove_file(sandbox.path().join("points.csv")).unwrap();
+    assert_eq!(sandbox.run_with(&["--offline"]).ok().executed(), ["points"]);
+    sandbox.write("pipeline.ron", r#"Pipeline(name: "p", stages: {"a": Dataset(
+        source: Dsprites(Render(size: 8, factors: Continuous(samples: 9, seed: 0))), split: Train)})"#);
+    let told = sandbox.call(&["fetch", "pipeline.ron"]).ok().stdout;
+    assert_eq!(told, "there is nothing to fetch\n");
+}
+
+#[test]
+fn fetch_looks_for_published_sets_that_a_pipeline_uses_if_they_are_there() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", shared: {
+            "folder": IfPresent(path: "mnist", then: "mnist", otherwise: "kept"),
+        }, stages: {"digits": Dataset(source: Mnist(), path: Shared(folder), split: Train)})"#,
+    );
+    fs::create_dir(sandbox.path().join("kept")).unwrap();
+    let told = sandbox.call(&["fetch", "pipeline.ron", "--offline"]).fails_with(2).stderr;
+    assert!(told.contains("train-images-idx3-ubyte"), "{told}");
+    fs::create_dir(sandbox.path().join("mnist")).unwrap();
+    let told = sandbox.call(&["fetch", "pipeline.ron", "--offline"]).ok().stdout;
+    assert_eq!(told, "there is nothing to fetch\n", "it is there");
+}

@@ -51,7 +51,10 @@ fn every_scale_has_the_stages_of_every_other() {
     let only_paper: Vec<_> = paper.difference(&laptop).map(String::as_str).collect();
     let files = ["3dshapes-files", "celeba-files", "dsprites-files", "inception-weights"];
     let published = [files.as_slice(), &["cubes", "ellipses", "mnist-files"]].concat();
-    assert_eq!(only_paper.iter().copied().collect::<BTreeSet<_>>(), published.into_iter().collect());
+    assert_eq!(
+        only_paper.iter().copied().collect::<BTreeSet<_>>(),
+        published.into_iter().collect()
+    );
     let only_laptop: Vec<_> = laptop.difference(&paper).map(String::as_str).collect();
     assert_eq!(only_laptop, ["classifier"], "in the place of Inception");
 }

@@ -143,7 +143,8 @@ fn by_stage<'s>(epochs: &'s [f64], history: &History) -> Vec<&'s [f64]> {
 
 /// Returns the quartiles of one epoch of every stage.
 fn whole_epoch(stages: &[&[f64]]) -> Option<[f64; 3]> {
-    let of_stages: Vec<_> = stages.iter().map(|seconds| quartiles(seconds)).collect::<Option<_>>()?;
+    let of_stages: Vec<_> =
+        stages.iter().map(|seconds| quartiles(seconds)).collect::<Option<_>>()?;
     let sum = |at: usize| of_stages.iter().map(|quartiles: &[f64; 3]| quartiles[at]).sum();
     (!of_stages.is_empty()).then(|| [sum(0), sum(1), sum(2)])
 }

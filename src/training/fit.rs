@@ -215,9 +215,8 @@ impl Run<'_> {
         let stages = model.stages();
         let steps = length.most() * stages;
         let mut state = State::load_or_start(self, model, steps)?;
-        let is_over = |stage: StagePosition, step| {
-            stage.index + 1 == stages && length.is_over(stage, step)
-        };
+        let is_over =
+            |stage: StagePosition, step| stage.index + 1 == stages && length.is_over(stage, step);
         if is_over(state.stage, state.step) {
             return finish(Weights::of(&state.model), state.best, state.recorder.history);
         }
@@ -284,9 +283,8 @@ impl Run<'_> {
                 let over = is_over(state.stage, step);
                 let stops = flow == Flow::Stop && !over;
                 let wanted = self.checkpoints.is_wanted(step, per_epoch);
-                self.checkpoints.write_if_due(epoch_ended, stops, over || wanted, || {
-                    state.checkpoint()
-                })?;
+                self.checkpoints
+                    .write_if_due(epoch_ended, stops, over || wanted, || state.checkpoint())?;
                 if stops {
                     return Ok(Outcome::Stopped { step });
                 }

@@ -29,8 +29,8 @@ use thiserror::Error;
 
 pub(crate) use self::adam::Adam;
 pub use self::adam::AdamSpec;
-pub(crate) use self::batches::{Batches, per_epoch};
 pub use self::batches::TrainingData;
+pub(crate) use self::batches::{Batches, per_epoch};
 pub use self::checkpoint::CheckpointError;
 pub use self::early_stopping::EarlyStopping;
 pub use self::fit::fit;

@@ -65,7 +65,9 @@ fn every_model_killed_at_every_epoch_ends_with_the_same_bytes() {
 
 #[test]
 fn early_stopping_survives_kills_and_ends_a_stage_not_the_training() {
-    for stopping in ["(patience: 2, least_gain: 0.5)", "(patience: 1, least_gain: 0.5, cooldown: 2)"] {
+    for stopping in
+        ["(patience: 2, least_gain: 0.5)", "(patience: 1, least_gain: 0.5, cooldown: 2)"]
+    {
         for name in ["Ae(latent: 3, ", "PcaAe(latent: 3, "] {
             let model = format!("{name}network: Conv(channels: [4, 6], batch_norm: true))");
             let mut fixture = Fixture::with(options().from_str(&model).unwrap());

@@ -67,7 +67,8 @@ pub(super) fn plan(
     let threads = (host::cores() / parallelism.jobs.min(parallelism.device_jobs)).max(1);
     // Only a run measures: a plan should appear at once.
     let mut rates = Rates::new(&workspace, common.device, threads);
-    let prediction = Prediction::of(&workspace.plan, &workspace.cache, &due, parallelism, &mut rates)?;
+    let prediction =
+        Prediction::of(&workspace.plan, &workspace.cache, &due, parallelism, &mut rates)?;
     let missing = MissingFiles::of(&workspace, &statuses, &due);
     if common.json {
         for stage in (0..statuses.len()).filter(chosen) {

@@ -237,8 +237,7 @@ impl Reader<'_> {
         let data = outline.data.and_then(|raw| self.typed::<String>(raw));
         let search_paths = SearchPaths::new(self.source.folder(), data.as_deref(), probe);
         let (source, search_paths) = (self.source, &search_paths);
-        let mut chooser =
-            Chooser { source, scale: None, search_paths, choices: BTreeMap::new() };
+        let mut chooser = Chooser { source, scale: None, search_paths, choices: BTreeMap::new() };
         let scale = scale.map(|mut scale| {
             let fields = scale.fields.into_iter();
             scale.fields = fields.map(|one| chooser.choose(one, &mut self.mistakes)).collect();
@@ -603,7 +602,12 @@ mod tests {
                 axis.values.iter().map(|(label, _)| label.clone()).collect()
             };
             let stages = spec.stages.iter().map(|stage| source.slice(stage.value).to_owned());
-            (labels(&spec.axes[0]), spec.axes[0].absent.clone(), labels(&spec.axes[1]), stages.last())
+            (
+                labels(&spec.axes[0]),
+                spec.axes[0].absent.clone(),
+                labels(&spec.axes[1]),
+                stages.last(),
+            )
         };
         let (set, absent, real, stage) = read(&["faces"]);
         assert_eq!((set, absent), (vec!["digits".into(), "faces".into()], vec!["cats".to_owned()]));
