@@ -16,7 +16,7 @@ use crate::models::{
     Reconstruction, Trunk,
 };
 use crate::numerics::units::Fraction;
-use crate::training::{Length, OptimizerSpec, Schedule};
+use crate::training::{EarlyStopping, Length, OptimizerSpec, Schedule};
 
 /// Returns how a stage reads its settings, one fact in each sentence; nothing for kinds whose
 /// settings say it themselves.
@@ -108,15 +108,25 @@ fn training(train: &Train, inputs: &Inputs<'_, ArtifactEstimate>) -> Vec<String>
         None => "The reconstruction loss is the one that goes with the network.".to_owned(),
     }];
     sentences.push(optimization(train));
-    sentences.extend(train.early_stopping.map(|stopping| {
-        format!(
-            "Training stops after {} without a lower validation loss, and the weights of the best \
-             epoch are taken.",
-            counted(stopping.patience.get(), "epoch")
-        )
-    }));
+    sentences.extend(train.early_stopping.map(stopping));
     sentences.extend(model(&train.model));
     sentences
+}
+
+fn stopping(stopping: EarlyStopping) -> String {
+    let patience = counted(stopping.patience.get(), "epoch");
+    let lower = match stopping.least_gain.get() {
+        0.0 => "a lower validation loss".to_owned(),
+        _ => format!("a validation loss lower by {}", percent(stopping.least_gain)),
+    };
+    let end = match stopping.cooldown {
+        Some(epochs) => format!(
+            "the learning rate falls to zero over {}, and the last weights are taken",
+            counted(epochs.get(), "epoch")
+        ),
+        None => "training stops, and the weights of the best epoch are taken".to_owned(),
+    };
+    format!("After {patience} without {lower}, {end}.")
 }
 
 fn optimization(train: &Train) -> String {
