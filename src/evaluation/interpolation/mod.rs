@@ -198,7 +198,7 @@ pub enum Others {
 impl Others {
     /// Returns whether coordinates get their mean.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub fn is_mean(&self) -> bool {
+    pub(crate) fn is_mean(&self) -> bool {
         *self == Self::Mean
     }
 }

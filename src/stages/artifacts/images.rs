@@ -237,7 +237,7 @@ mod tests {
         file.reorder(&[2, 0, 1]).unwrap();
         let known = Annotations::default();
         file.finish(&mut writer, SampleMetadata::only(&known)).unwrap();
-        let reader = writer.reader(&["images.npy", "about.json"]).unwrap();
+        let reader = writer.reader(&["images.npy", "factors.npy", "about.json"]).unwrap();
         assert_eq!(AnyImages::read(&reader).unwrap().0.pixels(), [5, 6, 1, 2, 3, 4]);
         let stays = |name: &str| folder.path().join(name).exists();
         assert!(stays("images.npy") && !stays("images.unordered"));
