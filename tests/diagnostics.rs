@@ -64,7 +64,7 @@ fn a_prior_that_leaves_little_to_learn_from_is_warned_of_but_stops_nothing() {
         assert_eq!(stderr.matches("warning:").count(), 1, "once for all seeds: {stderr}");
         for part in [
             "warning: each epoch sets 30 of 40 samples aside for the prior, and learns from 10",
-            "pipeline.ron:6:87",
+            "pipeline.ron:6:88",
             "help: set at most half of the samples aside",
         ] {
             assert!(stderr.contains(part), "{stderr}");
