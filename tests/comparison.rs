@@ -31,13 +31,18 @@ fn every_published_number_gets_a_verdict_beside_ours() {
     let compared = sandbox.call(&["compare", "pipeline.ron"]).ok();
     insta::assert_snapshot!(compared.stdout, @r"
     t (Table 1)
-    cell         published     ours          n   margin   p (equivalence)   p (difference)   verdict
-    ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-    same / X     4.10 ± 0.08   4.10 ± 0.08   3   0.410    0.007             1.000            reproduced
-    other / X    4.10 ± 0.08   9.10 ± 0.08   3   0.410    1.000             < 0.001          differs
-    unsure / X   5.50 ± 1.20   5.10 ± 0.08   3   0.550    0.816             1.000            inconclusive, more runs alone won't decide
+    cell         published     ours          n   margin   p (equivalence)   p (difference)   needs   verdict
+    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    same / X     4.20 ± 0.14   4.20 ± 0.14   5   0.420    –                 1.000            –       matches in 5 of 5 runs
+    other / X    4.20 ± 0.14   9.20 ± 0.14   5   0.420    –                 0.024                    differs
+    unsure / X   5.60 ± 1.20   5.20 ± 0.14   5   0.560    –                 1.000            –       inconclusive, matches in 4 of 5 runs
 
-    1 reproduced, 1 differs, 1 inconclusive (alpha 0.05, Holm-adjusted over all cells)
+    differs: an exact test tells our runs from the published ones
+    matches: every run is within the margin of the published mean; no error rate is claimed
+    inconclusive: not every run matches, and no test decides
+    needs: runs that decide, if further ones are like the present ones
+    p –: equivalence takes values of a known `range`, a difference a published spread
+    1 differs, 1 matches, 1 inconclusive (alpha 0.05, Holm-adjusted over all cells)
     ");
     let lines = sandbox.call(&["compare", "pipeline.ron", "--json"]).ok().events();
     assert_eq!(lines.len(), 4, "one line a number, and the counts");
@@ -165,26 +170,30 @@ fn a_diff_says_which_cells_changed_were_added_and_were_removed() {
     assert_eq!(same.stdout, "t: unchanged\n");
     sandbox.edit(r#""same": "4""#, r#""same": "5""#);
     sandbox.edit(r#""unsure": "5""#, r#""new": "7""#);
-    sandbox.edit(r#""unsure": (5.50"#, r#""new": (5.50"#);
+    sandbox.edit(r#""unsure": (5.60"#, r#""new": (5.60"#);
     sandbox.run().ok();
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
     insta::assert_snapshot!(moved.stdout, @r#"
     t: 3 cells changed
-    cell         before                  after                   change
-    ──────────────────────────────────────────────────────────────────────
-    same / x     4.1 ± 0.08165 (n = 3)   5.1 ± 0.08165 (n = 3)   +12.2 std
-    new / x      –                       7.1 ± 0.08165 (n = 3)   added
-    unsure / x   5.1 ± 0.08165 (n = 3)   –                       removed
-    caused by score-same-a and 2 more: args[3] "4" -> "5"
+    cell         before                 after                  change
+    ────────────────────────────────────────────────────────────────────
+    same / x     4.2 ± 0.1414 (n = 5)   5.2 ± 0.1414 (n = 5)   +7.1 std
+    new / x      –                      7.2 ± 0.1414 (n = 5)   added
+    unsure / x   5.2 ± 0.1414 (n = 5)   –                      removed
+    caused by score-same-a and 4 more: args[3] "4" -> "5"
     caused by t: input records[0] (model=new, seed=a) was added
     caused by t: input records[0] (model=new, seed=b) was added
     caused by t: input records[0] (model=new, seed=c) was added
+    caused by t: input records[0] (model=new, seed=d) was added
+    caused by t: input records[0] (model=new, seed=e) was added
     caused by t: input records[0] (model=unsure, seed=a) was removed
     caused by t: input records[0] (model=unsure, seed=b) was removed
     caused by t: input records[0] (model=unsure, seed=c) was removed
-    caused by t: values[0].published.new[0] (none) -> 5.5
+    caused by t: input records[0] (model=unsure, seed=d) was removed
+    caused by t: input records[0] (model=unsure, seed=e) was removed
+    caused by t: values[0].published.new[0] (none) -> 5.6
     caused by t: values[0].published.new[1] (none) -> 1.2
-    caused by t: values[0].published.unsure[0] 5.5 -> (none)
+    caused by t: values[0].published.unsure[0] 5.6 -> (none)
     caused by t: values[0].published.unsure[1] 1.2 -> (none)
     "#);
     let files = ["diff", "before/own/t.csv", "reports/own/t.csv", "--json"];
@@ -209,7 +218,7 @@ fn a_diff_names_the_first_cause_if_both_folders_tell_how_they_were_made() {
     }
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
     let cause = moved.stdout.lines().find(|line| line.starts_with("caused by")).unwrap();
-    assert_eq!(cause, r#"caused by score-same-a and 2 more: args[3] "4" -> "3""#);
+    assert_eq!(cause, r#"caused by score-same-a and 4 more: args[3] "4" -> "3""#);
 }
 
 /// Tells how the newest result of every stage was made.
