@@ -60,13 +60,14 @@ fn runs_are_added_only_where_the_verdict_is_open_and_only_once() {
     let second = compare(&sandbox, &[]).ok();
     insta::assert_snapshot!(second.stdout, @r"
     t (Table 1)
-    cell        published      ours           n   margin   p (equivalence)   p (difference)   verdict
-    ────────────────────────────────────────────────────────────────────────────────────────────────────
-    sure / X    4.10 ± 0.08    4.10 ± 0.08    3   1.000    0.002             1.000            reproduced
-    noisy / X   10.00 ± 1.00   10.00 ± 0.60   8   1.000    0.001             1.000            reproduced
+    cell        published      ours           n   margin   p (equivalence)   p (difference)   needs   verdict
+    ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+    sure / X    9.10 ± 0.08    4.10 ± 0.08    3   1.000    –                 < 0.001                  differs
+    noisy / X   10.00 ± 1.00   20.55 ± 9.95   8   1.000    –                 < 0.001                  differs
     extended: noisy / X: 8 runs instead of 3, look 3
 
-    2 reproduced (alpha 0.05 over 3 looks, Holm-adjusted over all cells)
+    differs: an exact test tells our runs from the published ones
+    2 differs (alpha 0.05 over 3 looks, Holm-adjusted over all cells)
     ");
     insta::assert_snapshot!(second.stderr, @r"
     look 1 (alpha 0.025): 1 of 2 inconclusive
