@@ -135,7 +135,7 @@ mod tests {
     fn the_time_of_validation_is_not_that_of_training() {
         let folder = tempfile::tempdir().unwrap();
         let mut timer = EpochTimer::start(folder.path());
-        timer.began = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        timer.began = Instant::now().checked_sub(Duration::from_mins(1)).unwrap();
         timer.read(10, 1, Duration::from_secs(50));
         let seconds = timer.seconds(10)[0];
         assert!((10.0..50.0).contains(&seconds), "{seconds}");

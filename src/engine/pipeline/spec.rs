@@ -601,12 +601,12 @@ mod tests {
             let labels = |axis: &Axis| -> Vec<String> {
                 axis.values.iter().map(|(label, _)| label.clone()).collect()
             };
-            let stages = spec.stages.iter().map(|stage| source.slice(stage.value).to_owned());
+            let mut stages = spec.stages.iter().map(|stage| source.slice(stage.value).to_owned());
             (
                 labels(&spec.axes[0]),
                 spec.axes[0].absent.clone(),
                 labels(&spec.axes[1]),
-                stages.last(),
+                stages.next_back(),
             )
         };
         let (set, absent, real, stage) = read(&["faces"]);
