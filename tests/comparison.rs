@@ -175,11 +175,11 @@ fn a_diff_says_which_cells_changed_were_added_and_were_removed() {
     let moved = sandbox.call(&["diff", "before/own", "reports/own"]).fails_with(1);
     insta::assert_snapshot!(moved.stdout, @r#"
     t: 3 cells changed
-    cell         before                 after                  change
-    ────────────────────────────────────────────────────────────────────
-    same / x     4.2 ± 0.1414 (n = 5)   5.2 ± 0.1414 (n = 5)   +7.1 std
-    new / x      –                      7.2 ± 0.1414 (n = 5)   added
-    unsure / x   5.2 ± 0.1414 (n = 5)   –                      removed
+    cell         before                  after                   change
+    ──────────────────────────────────────────────────────────────────────
+    same / x     4.2 ± 0.14142 (n = 5)   5.2 ± 0.14142 (n = 5)   +7.1 std
+    new / x      –                       7.2 ± 0.14142 (n = 5)   added
+    unsure / x   5.2 ± 0.14142 (n = 5)   –                       removed
     caused by score-same-a and 4 more: args[3] "4" -> "5"
     caused by t: input records[0] (model=new, seed=a) was added
     caused by t: input records[0] (model=new, seed=b) was added

@@ -70,9 +70,9 @@ fn runs_are_added_only_where_the_verdict_is_open_and_only_once() {
     2 differs (alpha 0.05 over 3 looks, Holm-adjusted over all cells)
     ");
     insta::assert_snapshot!(second.stderr, @r"
-    look 1 (alpha 0.025): 1 of 2 inconclusive
-    look 2 (alpha 0.0125): seed 3 to 4 added, 1 of 2 inconclusive
-    look 3 (alpha 0.00625): seed 5 to 7 added, 0 of 2 inconclusive
+    look 1 (alpha 0.025): 1 of 2 undecided, of which 1 need at most 20 runs
+    look 2 (alpha 0.0125): seed 3 to 4 added, 1 of 2 undecided, of which 1 need at most 20 runs
+    look 3 (alpha 0.00625): seed 5 to 7 added, 0 of 2 undecided, of which 0 need at most 20 runs
     ");
 }
 

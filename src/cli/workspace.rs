@@ -35,14 +35,8 @@ impl Workspace {
     /// Opens a pipeline; without a file, the one that was run last. Says at which scale.
     pub(crate) fn open(common: &Common, file: Option<&Path>) -> Result<Self, CommandError> {
         let workspace = Self::open_silently(common, file)?;
-        if let Some(scale) = workspace.default_scale(common) {
-            let others = workspace.plan.scales().iter().filter(|name| *name != scale);
-            let others: Vec<&str> = others.map(String::as_str).collect();
-            let choice = match others[..] {
-                [] => String::new(),
-                _ => format!(" (choose another with `--scale`: {})", others.join(", ")),
-            };
-            terminal::note(&format!("scale: {scale}{choice}"));
+        if let Some(note) = workspace.scale_note(common) {
+            terminal::note(&note);
         }
         Ok(workspace)
     }
@@ -70,6 +64,18 @@ impl Workspace {
             None => open_cache(common)?,
         };
         Ok(Self { plan, cache, source, backend })
+    }
+
+    /// Returns the scale in words, if the file chose it, with the others that there are.
+    pub(crate) fn scale_note(&self, common: &Common) -> Option<String> {
+        let scale = self.default_scale(common)?;
+        let others = self.plan.scales().iter().filter(|name| *name != scale);
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        let choice = match others[..] {
+            [] => String::new(),
+            _ => format!(" (choose another with `--scale`: {})", others.join(", ")),
+        };
+        Some(format!("scale: {scale}{choice}"))
     }
 
     /// Returns the scale, if the file chose it.

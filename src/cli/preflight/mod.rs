@@ -66,18 +66,18 @@ pub(crate) fn check(
         rates.measure();
         prediction = Prediction::of(plan, cache, &due, parallelism, &mut rates)?;
     }
-    if let Some(scale) = workspace.default_scale(common) {
-        let full = if due.is_empty() { None } else { workspace.full_scale(common)? };
-        let note = match &full {
+    if let Some(note) = workspace.scale_note(common) {
+        let full = if matters { workspace.full_scale(common)? } else { None };
+        let time = match &full {
             Some(full) => {
                 let all: Vec<StageIndex> = (0..full.stages().len()).collect();
                 let time = Prediction::of(full, cache, &all, parallelism, &mut rates)?.time();
                 let name = full.scale().unwrap_or_default();
-                format!("scale: {scale}; `--scale {name}` would take {time} here")
+                format!("; `--scale {name}` would take {time} here")
             }
-            None => format!("scale: {scale}"),
+            None => String::new(),
         };
-        terminal::note(&note);
+        terminal::note(&format!("{note}{time}"));
     }
     if prediction.middle() >= SHOWN_FROM {
         let (time, basis) = (prediction.time(), prediction.basis());

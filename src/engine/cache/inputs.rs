@@ -26,12 +26,12 @@ pub struct CheckedFile {
 }
 
 /// The stages that read each artifact, with the time at which they ended.
-struct Readers(BTreeMap<ContentDigest, Vec<(u64, String)>>);
+pub(super) struct Readers(BTreeMap<ContentDigest, Vec<(u64, String)>>);
 
 impl Readers {
     /// Adds to what is wrong with an artifact which results may have been computed from it as it is:
     /// those that ended after the file got its present bytes.
-    fn name(&self, artifact: &StoredArtifact, fault: &Fault) -> String {
+    pub(super) fn name(&self, artifact: &StoredArtifact, fault: &Fault) -> String {
         let changed = fs::metadata(&fault.path).ok().filter(|_| fault.is_wrong);
         let readers = changed.map(|about| {
             let all = self.0.get(&artifact.digest).into_iter().flatten();
@@ -132,7 +132,7 @@ impl Cache {
     }
 
     /// Finds out which stages read which artifacts.
-    fn readers(&self) -> Result<Readers, CacheError> {
+    pub(super) fn readers(&self) -> Result<Readers, CacheError> {
         let mut found = BTreeMap::<_, Vec<_>>::new();
         for entry in self.index.all()? {
             let mut add = |digest: &ContentDigest| {

@@ -63,7 +63,7 @@ impl Cache {
         };
         Ok(match self.objects.check(&result.artifact, self.check) {
             Ok(()) => Lookup::Hit(result),
-            Err(fault) => Lookup::Damaged(fault.message),
+            Err(fault) => Lookup::Damaged(self.readers()?.name(&result.artifact, &fault)),
         })
     }
 
