@@ -176,7 +176,7 @@ fn a_diff_says_which_cells_changed_were_added_and_were_removed() {
     insta::assert_snapshot!(moved.stdout, @r#"
     t: 3 cells changed
     cell         before                  after                   change
-    ──────────────────────────────────────────────────────────────────────
+    ─────────────────────────────────────────────────────────────────────
     same / x     4.2 ± 0.14142 (n = 5)   5.2 ± 0.14142 (n = 5)   +7.1 std
     new / x      –                       7.2 ± 0.14142 (n = 5)   added
     unsure / x   5.2 ± 0.14142 (n = 5)   –                       removed
