@@ -96,9 +96,10 @@ fn a_reconstruction_is_scored_by_the_loss_it_was_trained_with_which_is_named() {
     let logits = record(&sandbox, "loss-logits");
     assert_eq!(logits["loss"], "binary cross-entropy, summed over values");
     assert_ne!(logits["reconstruction"], record(&sandbox, "error-logits")["squared_error"]);
-    for name in ["index.html", "report.tex"] {
+    for (name, summed) in [("index.html", ", summed"), ("report.tex", r",\allowbreak{} summed")] {
         let report = sandbox.read(&format!("reports/p/{name}"));
-        for words in ["Settings in words", "The reconstruction loss is squared error"] {
+        let loss = format!("The reconstruction loss is squared error{summed}");
+        for words in ["Settings in words", &loss] {
             assert!(report.contains(words), "{name} lacks: {words}");
         }
     }
