@@ -32,6 +32,8 @@ mod init;
 mod latent_use;
 /// The LaTeX report, compiled.
 mod latex;
+/// Ten data files as people have them, from `init` to an answer.
+mod own_data;
 /// The paper as a pipeline, and the report that is kept.
 mod paper;
 /// What is checked, printed and asked before a run starts.

@@ -131,6 +131,28 @@ pub(crate) enum OnError {
     Continue,
 }
 
+/// How `init` treats a table
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct TableArgs {
+    /// What happens to rows of a table in which cells are missing
+    #[arg(long, value_enum, default_value = "drop")]
+    pub missing: MissingCells,
+    /// Keep the units of a table's columns, instead of giving each mean 0 and standard deviation 1
+    #[arg(long)]
+    pub no_standardize: bool,
+}
+
+/// What happens to rows in which cells are missing
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MissingCells {
+    /// Leave the rows out
+    Drop,
+    /// Fill in the mean of the column
+    Mean,
+    /// Fill in the median of the column
+    Median,
+}
+
 /// An optional pipeline file
 #[derive(Clone, Debug, Args)]
 pub(crate) struct File {
@@ -162,6 +184,8 @@ pub(crate) enum Command {
         /// folder]
         #[arg(short, long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        table: TableArgs,
     },
     /// Show what would run, why, and how long it may take
     Plan(PlanArgs),

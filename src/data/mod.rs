@@ -34,14 +34,15 @@ pub use error::DataError;
 pub use extent::Extent;
 pub use files::{DataFile, Files};
 pub use formats::pictures::ColorMode;
-pub use formats::table::{Cells, ColumnSummary, summarize_columns};
+pub use formats::table::{Cells, ColumnSummary, NumberSummary, summarize_columns};
 pub use images::{ImageShape, Images};
 pub use prepare::{BrokenPolicy, ImageSink, Prepared, Recipe, prepare};
 pub use resize::Filter;
 pub use rows::{Choice, Division};
 pub use sample_set::{SampleForm, SampleSet};
 pub use sets::array::{
-    ArrayContent, ArrayFile, ArraySummary, Layout, Numbers, PixelRange, summarize_arrays,
+    ArrayContent, ArrayFile, ArraySummary, ArrayValues, Layout, Numbers, PixelRange, scan_values,
+    summarize_arrays,
 };
 pub use sets::celeba::CelebA;
 pub use sets::dsprites::{Dsprites, Rendering, Sampling};
@@ -49,7 +50,7 @@ pub use sets::image_folder::ImageFolder;
 pub use sets::manifold::{Axis, Density, Manifold, ManifoldShape, Noise, Piece, Profile};
 pub use sets::mnist::Mnist;
 pub use sets::shapes3d::{Shape, Shapes3d, Shapes3dFactors};
-pub use sets::table::TableFile;
+pub use sets::table::{Missing, TableFile};
 pub use sets::{DatasetSpec, FileSet};
 pub use source::{Broken, Catalog, ImageSource, Samples};
 pub use steps::{Scale, Step, step_problem};

@@ -249,7 +249,7 @@ fn choose_vectors(
     partition: Option<Vec<Split>>,
     recipe: &Recipe<'_>,
 ) -> Result<(Vectors, Option<Vec<Split>>), DataError> {
-    let (points, annotations, coordinates) = vectors.into_parts();
+    let (points, annotations, coordinates, notes) = vectors.into_parts();
     let catalog = Catalog { count: points.rows(), annotations, partition };
     let rows = chosen_rows(&catalog, recipe)?;
     let points = if rows.is_sorted() { points.keep(&rows) } else { points.at(&rows) };
@@ -258,7 +258,7 @@ fn choose_vectors(
     varies.see(points.values(), points.width());
     varies.check("vectors")?;
     let chosen = Vectors::new(points, catalog.annotations.of(&rows))?;
-    let chosen = chosen.with_coordinates(coordinates);
+    let chosen = chosen.with_coordinates(coordinates).with_notes(notes);
     Ok((chosen, parts_of(&catalog, &rows, recipe)))
 }
 

@@ -9,19 +9,31 @@ pub struct Vectors {
     points: Points,
     annotations: Annotations,
     coordinates: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Vectors {
     /// Makes a set of vectors.
     pub fn new(points: Points, annotations: Annotations) -> Result<Self, DataError> {
         annotations.check(points.rows())?;
-        Ok(Self { points, annotations, coordinates: Vec::new() })
+        Ok(Self { points, annotations, coordinates: Vec::new(), notes: Vec::new() })
     }
 
     /// Gives the coordinates names.
     #[must_use]
     pub fn with_coordinates(self, coordinates: Vec<String>) -> Self {
         Self { coordinates, ..self }
+    }
+
+    /// Adds what to know of how the vectors were read, one line each.
+    #[must_use]
+    pub fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// Returns what to know of how the vectors were read, such as rows that were left out.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Returns the names of the coordinates, if they have any.
@@ -38,12 +50,13 @@ impl Vectors {
     #[must_use]
     pub fn at(&self, indices: &[usize]) -> Self {
         let (points, annotations) = (self.points.at(indices), self.annotations.of(indices));
-        Self { points, annotations, coordinates: self.coordinates.clone() }
+        let (coordinates, notes) = (self.coordinates.clone(), self.notes.clone());
+        Self { points, annotations, coordinates, notes }
     }
 
-    /// Takes the vectors out, with what is known of them and the names of their coordinates.
-    pub(super) fn into_parts(self) -> (Points, Annotations, Vec<String>) {
-        (self.points, self.annotations, self.coordinates)
+    /// Takes the vectors out, with what is known of them, the names of their coordinates, and notes.
+    pub(super) fn into_parts(self) -> (Points, Annotations, Vec<String>, Vec<String>) {
+        (self.points, self.annotations, self.coordinates, self.notes)
     }
 
     /// Returns what is known of the vectors.

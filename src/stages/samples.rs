@@ -95,6 +95,11 @@ pub(super) fn store_prepared(
                 what = format!("{what}: {}", vectors.coordinates().join(", "));
             }
             log_samples(context, &what, vectors.annotations(), &skipped);
+            for note in vectors.notes() {
+                context.log(note);
+                let message = Some(note.clone());
+                context.progress(Progress { message, ..Progress::default() });
+            }
         }
     }
     Ok(())

@@ -86,7 +86,9 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
             let files: Vec<_> = cli.run.file.clone().into_iter().chain(files).collect();
             gc::gc(common, &files, delete, free).map(done)
         }
-        Command::Init { path, out } => init::init(common, &path, out.as_deref()).map(done),
+        Command::Init { path, out, table } => {
+            init::init(common, &path, out.as_deref(), table).map(done)
+        }
         Command::Doctor => doctor::doctor(common),
         Command::Explain { name } => explain::explain(name.as_deref(), common.json).map(done),
         Command::Completions { shell } => {

@@ -2,14 +2,19 @@
 
 use std::path::Path;
 
-use super::inspect::{InspectError, Inspection};
+use super::inspect::{InspectError, Inspection, MOST_IMAGES, MOST_VALUES};
+use super::rounded;
 use crate::data::{
     ArrayContent, ArrayFile, ArraySummary, DataError, DatasetSpec, Files, Layout, Numbers,
-    PixelRange, summarize_arrays,
+    PixelRange, scan_values, summarize_arrays,
 };
 
 /// A dimension of up to this size is taken for the channels of images.
 const MOST_CHANNELS: usize = 4;
+
+/// Rounding may move an image by this share of the distance to its nearest neighbor: a distance
+/// then changes by about a thousandth.
+const MOST_MOVED: f64 = 0.05;
 
 /// Inspects an npy or npz file.
 pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
@@ -19,7 +24,7 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
     let Some(samples) = samples else {
         let found: Vec<_> = arrays.iter().map(described).collect();
         let reason =
-            format!("expected an array with 2 to 4 dimensions, found {}", found.join(", "));
+            format!("expected an array with at least 2 dimensions, found {}", found.join(", "));
         return Err(DataError::Unfit(reason).into());
     };
     let count = samples.shape[0];
@@ -38,23 +43,22 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
         Inspection::of("NumPy array", source, opened)
     };
     let mut inspection = match layout(samples) {
-        None if samples.shape.len() == 2 => opened(ArrayContent::Vectors)?,
-        None => {
-            let reason = format!(
-                "expected channels as the second or the last dimension, found {}",
-                described(samples)
-            );
-            return Err(DataError::Unfit(reason).into());
-        }
         Some(layout) if samples.numbers == Numbers::Bytes => {
             opened(ArrayContent::Images { layout, range: PixelRange::Bytes })?
         }
         Some(layout) => {
-            // The narrowest range that holds the inspected values.
-            let images = |range| opened(ArrayContent::Images { layout, range });
-            images(PixelRange::Unit)
-                .or_else(|_| images(PixelRange::Symmetric))
-                .or_else(|_| images(PixelRange::Full))?
+            let (content, note) = content(files, samples, layout)?;
+            let mut inspection = opened(content)?;
+            inspection.notes.extend(note);
+            inspection
+        }
+        None => {
+            let mut inspection = opened(ArrayContent::Vectors)?;
+            if samples.shape.len() > 2 {
+                let note = format!("{}: every sample is taken as one vector", described(samples));
+                inspection.notes.push(note);
+            }
+            inspection
         }
     };
     let others: Vec<_> = arrays.iter().filter(|array| array.name != samples.name).collect();
@@ -66,6 +70,49 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
             .push(format!("using `{used}`, the largest array; also found: {}", others.join(", ")));
     }
     Ok(inspection)
+}
+
+/// Decides whether images are read as such, which rounds their values to bytes, or as vectors, and
+/// returns what to say about it.
+fn content(
+    files: &Files,
+    array: &ArraySummary,
+    layout: Layout,
+) -> Result<(ArrayContent, Option<String>), InspectError> {
+    let size = array.shape[1..].iter().product::<usize>().max(1);
+    let most = (MOST_VALUES / size).clamp(2, MOST_IMAGES);
+    let values = scan_values(files, &array.name, most)?;
+    let Some(range) = values.range else {
+        let note = format!(
+            "values from {} to {} are not those of pixels (0 to 1, -1 to 1 or 0 to 255): every image \
+             is taken as one vector of {size} values",
+            rounded(values.low),
+            rounded(values.high)
+        );
+        return Ok((ArrayContent::Vectors, Some(note)));
+    };
+    let images = ArrayContent::Images { layout, range };
+    if values.are_levels {
+        return Ok((images, None));
+    }
+    // Nothing is left to compare with where all images are equal; that is refused later.
+    let share = values.rounding().unwrap_or_default();
+    let percent = rounded(100.0 * share);
+    let (low, high) = range.ends();
+    if share > MOST_MOVED {
+        let note = format!(
+            "every image is taken as one vector of {size} values, to keep them as they are: images \
+             have 256 levels from {low} to {high}, and rounding to them would move an image by \
+             {percent} % of the distance to its nearest neighbor"
+        );
+        return Ok((ArrayContent::Vectors, Some(note)));
+    }
+    let note = format!(
+        "values are rounded to 256 levels from {low} to {high}, which moves an image by {percent} % \
+         of the distance to its nearest neighbor; `Array(content: Vectors)` would keep them as they \
+         are"
+    );
+    Ok((images, Some(note)))
 }
 
 /// Returns what the dimensions of an array of images mean.

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::columns::Columns;
 use super::statistics::SampleStatistics;
 use super::{array, images, table};
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::data::{
-    Annotations, DataError, DatasetSpec, Files, ImageSource, Mnist, SampleForm, Samples,
+    Annotations, DataError, DatasetSpec, Files, ImageSource, Missing, Mnist, SampleForm, Samples,
 };
 use crate::engine::digest::files_in;
 use crate::engine::system::regular_file;
@@ -21,9 +22,9 @@ use crate::numerics::{Points, Seed};
 /// Fewer samples than this say nothing about a dimension.
 const FEWEST: usize = 40;
 /// Statistics are taken of at most this many values of images.
-const MOST_VALUES: usize = 1 << 24;
+pub(super) const MOST_VALUES: usize = 1 << 24;
 /// Statistics are taken of at most this many images.
-const MOST_IMAGES: usize = 1000;
+pub(super) const MOST_IMAGES: usize = 1000;
 
 /// What can be read.
 const SUPPORTED: &str = "supported: .npy and .npz (vectors n x d, images n x h x w [x c]), .csv, \
@@ -59,11 +60,24 @@ pub(super) enum InspectError {
         cause: io::Error,
     },
     /// There are too few samples.
-    #[error("{}: estimating a dimension needs at least {FEWEST}", terminal::count(*.0, "sample"))]
-    TooFew(usize),
+    #[error("{}: estimating a dimension needs at least {FEWEST}{}", terminal::count(*.count, "sample"), because(.notes))]
+    TooFew {
+        /// How many there are.
+        count: usize,
+        /// What may have become of others.
+        notes: Vec<String>,
+    },
+    /// There is only one number for each sample.
+    #[error("only {0} is left to estimate from: a dimension needs at least two values per sample")]
+    Narrow(String),
     /// The samples do not differ.
     #[error("all {0} inspected samples are equal: there is nothing to estimate")]
     Equal(usize),
+}
+
+/// Adds what may explain an error.
+fn because(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("; {note}")).collect()
 }
 
 impl From<InspectError> for CommandError {
@@ -94,6 +108,8 @@ pub(super) struct Inspection {
     pub(super) statistics: SampleStatistics,
     /// What to know before a run.
     pub(super) notes: Vec<String>,
+    /// The columns of a table.
+    pub(super) columns: Option<Columns>,
 }
 
 impl Inspection {
@@ -106,6 +122,7 @@ impl Inspection {
         let classes = |annotations: &Annotations| {
             annotations.classes.as_ref().map_or(0, |classes| classes.names.len())
         };
+        let mut notes = Vec::new();
         let (form, count, classes, statistics, damages) = match samples {
             Samples::Images(mut images) => {
                 let (points, damages) = sample_of(images.as_mut())?;
@@ -123,6 +140,7 @@ impl Inspection {
                 let points = vectors.points();
                 let form = SampleForm::Vector { width: points.width() };
                 let classes = classes(vectors.annotations());
+                notes.extend_from_slice(vectors.notes());
                 (form, points.rows(), classes, SampleStatistics::of(points), Vec::new())
             }
         };
@@ -131,16 +149,23 @@ impl Inspection {
             1 => format!("1 image is damaged and ignored: {first}"),
             _ => format!("{damaged} images are damaged and ignored, such as {first}"),
         };
-        let notes = damages.into_iter().next().map(note).into_iter().collect();
-        Ok(Self { kind: kind.to_owned(), source, form, count, classes, damaged, statistics, notes })
+        notes.extend(damages.into_iter().next().map(note));
+        let (kind, columns) = (kind.to_owned(), None);
+        Ok(Self { kind, source, form, count, classes, damaged, statistics, notes, columns })
     }
 
     /// Adds notes on the statistics, or says that there is too little.
     fn checked(mut self) -> Result<Self, InspectError> {
         if self.count < FEWEST {
-            return Err(InspectError::TooFew(self.count));
+            return Err(InspectError::TooFew { count: self.count, notes: self.notes });
         }
         let width = self.form.values();
+        if width == 1 {
+            return Err(InspectError::Narrow(match &self.columns {
+                Some(columns) => columns.only(),
+                None => "one value per sample".to_owned(),
+            }));
+        }
         if self.statistics.constant == width {
             return Err(InspectError::Equal(self.statistics.samples));
         }
@@ -165,7 +190,7 @@ impl Inspection {
 }
 
 /// Inspects a file or a folder.
-pub(super) fn inspect(path: &Path) -> Result<Inspection, InspectError> {
+pub(super) fn inspect(path: &Path, missing: Missing) -> Result<Inspection, InspectError> {
     let unsupported = |reason: &str| InspectError::Unsupported {
         path: path.to_owned(),
         reason: reason.to_owned(),
@@ -193,8 +218,8 @@ pub(super) fn inspect(path: &Path) -> Result<Inspection, InspectError> {
         let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
             "npy" | "npz" => array::inspect(&files),
-            "csv" | "tsv" | "txt" => table::inspect("CSV table", path, &files),
-            "parquet" | "pq" => table::inspect("Parquet table", path, &files),
+            "csv" | "tsv" | "txt" => table::inspect("CSV table", path, &files, missing),
+            "parquet" | "pq" => table::inspect("Parquet table", path, &files, missing),
             "zip" => images::inspect("archive of images", &files),
             "h5" | "hdf5" => Err(unsupported(
                 "HDF5 is supported only for the published dSprites and Shapes3D: save the array as .npy",

@@ -1,9 +1,10 @@
 //! `pcae-run init`: inspects data and writes a pipeline that estimates their dimension.
 //!
-//! `inspect.rs` finds out what the data are (`array.rs`, `table.rs`, `images.rs`, `statistics.rs`),
-//! `settings.rs` chooses settings that suit them, `write.rs` puts both into the text of a pipeline.
+//! `inspect.rs` finds out what the data are (`array.rs`, `table.rs` with `columns.rs`, `images.rs`,
+//! `statistics.rs`), `settings.rs` chooses settings that suit them, `write.rs` puts both into the text of a pipeline.
 
 mod array;
+mod columns;
 mod images;
 mod inspect;
 mod settings;
@@ -17,15 +18,21 @@ use std::path::{Component, Path, PathBuf, absolute};
 
 use serde_json::json;
 
+use self::columns::Columns;
 use self::inspect::Inspection;
 use self::settings::Settings;
-use crate::cli::args::Common;
+use crate::cli::args::{Common, MissingCells, TableArgs};
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal::{self, Tone, paint};
-use crate::data::SampleForm;
+use crate::data::{Missing, SampleForm};
 
 /// Writes a pipeline for a file or a folder.
-pub(super) fn init(common: &Common, data: &Path, out: Option<&Path>) -> Result<(), CommandError> {
+pub(super) fn init(
+    common: &Common,
+    data: &Path,
+    out: Option<&Path>,
+    table: TableArgs,
+) -> Result<(), CommandError> {
     let data = absolute(data).map_err(CommandError::usage)?;
     let out = match out {
         Some(out) => out.to_owned(),
@@ -35,8 +42,13 @@ pub(super) fn init(common: &Common, data: &Path, out: Option<&Path>) -> Result<(
     if out.exists() {
         return Err(already_exists(&out));
     }
-    let inspection = inspect::inspect(&data)?;
-    let settings = Settings::of(&inspection);
+    let missing = match table.missing {
+        MissingCells::Drop => Missing::Drop,
+        MissingCells::Mean => Missing::Mean,
+        MissingCells::Median => Missing::Median,
+    };
+    let inspection = inspect::inspect(&data, missing)?;
+    let settings = Settings::of(&inspection, table.no_standardize);
     let place = relative_path(&out, &data)?;
     let text = write::pipeline(&stem(&data), &place, &inspection, &settings);
     let file = OpenOptions::new().write(true).create_new(true).open(&out);
@@ -62,13 +74,24 @@ fn print(common: &Common, inspection: &Inspection, settings: &Settings, out: &Pa
     if common.json {
         terminal::json(&json!({
             "file": out, "kind": inspection.kind, "samples": inspection.count, "form": inspection.form,
-            "classes": inspection.classes, "notes": inspection.notes,
+            "classes": inspection.classes, "duplicates": inspection.statistics.duplicates,
+            "columns": inspection.columns, "standardized": settings.is_standardized,
+            "notes": inspection.notes,
         }));
         return;
     }
     terminal::note(&summary(inspection));
+    if let Some(columns) = &inspection.columns {
+        print_columns(columns, out);
+    }
     for note in &inspection.notes {
         terminal::note(&format!("{} {note}", paint(Tone::Busy, "note:")));
+    }
+    if settings.is_standardized {
+        let coordinate = if inspection.columns.is_some() { "column" } else { "coordinate" };
+        terminal::note(&format!(
+            "standardized: each {coordinate} gets mean 0 and standard deviation 1"
+        ));
     }
     let Settings { train, test, .. } = settings;
     terminal::note(&format!("trains on {train} samples, tests on {test} others"));
@@ -78,6 +101,23 @@ fn print(common: &Common, inspection: &Inspection, settings: &Settings, out: &Pa
         paint(Tone::Good, &format!("pcae-run {name}"))
     ));
     terminal::line(&name.to_string());
+}
+
+/// Prints which columns of a table are used, and which are not.
+fn print_columns(columns: &Columns, out: &Path) {
+    let count = terminal::count(columns.taken.len(), "column");
+    terminal::note(&format!("{count} taken: {}", columns.taken_in_words()));
+    if let Some(class) = &columns.class {
+        terminal::note(&format!("class: `{class}`"));
+    }
+    let left_out = columns.left_out_in_words();
+    for column in &left_out {
+        terminal::note(&format!("{} {column}", paint(Tone::Busy, "left out:")));
+    }
+    if !left_out.is_empty() {
+        let out = out.display();
+        terminal::note(&format!("to use a column after all, add it to `columns` in {out}"));
+    }
 }
 
 /// Returns one line on what the data are.

@@ -45,8 +45,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Chooses settings for some data.
-    pub(super) fn of(inspection: &Inspection) -> Self {
+    /// Chooses settings for some data; columns of a table keep their units if that is asked for.
+    pub(super) fn of(inspection: &Inspection, keeps_units: bool) -> Self {
         let train = (inspection.count * 3 / 4).min(MOST_TRAINED);
         let test = (inspection.count - train).min(MOST_TESTED);
         let near = (train / 3).min(20);
@@ -69,8 +69,8 @@ impl Settings {
         match inspection.form {
             SampleForm::Image(shape) => base.for_images(shape, inspection),
             SampleForm::Vector { .. } => {
-                let is_table = matches!(inspection.source, DatasetSpec::Table(_));
-                if is_table || inspection.statistics.is_uneven {
+                let is_table = inspection.columns.is_some();
+                if is_table && !keeps_units || !is_table && inspection.statistics.is_uneven {
                     Self { is_standardized: true, ..base }
                 } else {
                     Self { steps: vec![scale(1.0 / inspection.statistics.spread)], ..base }

@@ -1,12 +1,13 @@
-//! Tables: their separator, which columns are coordinates, and which one is the class.
+//! Tables: their separator and decimal mark, and which column is the class.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use super::columns::Columns;
 use super::inspect::{InspectError, Inspection};
 use crate::data::{
-    Cells, ColumnSummary, DataError, DatasetSpec, Files, TableFile, summarize_columns,
+    Cells, ColumnSummary, DataError, DatasetSpec, Files, Missing, TableFile, summarize_columns,
 };
 
 /// Names of columns of integers that are classes rather than measurements.
@@ -14,89 +15,92 @@ const CLASS_NAMES: [&str; 8] =
     ["class", "classes", "label", "labels", "target", "species", "category", "y"];
 /// A column with more different values than this is not a class.
 const MOST_CLASSES: usize = 50;
+/// Rows without a class are dropped, so a column that lacks more than this share is not taken for it.
+const MOST_MISSING: f64 = 0.05;
 /// Only this many bytes of the first line are searched for separators.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// Inspects a CSV or Parquet file.
-pub(super) fn inspect(kind: &str, path: &Path, files: &Files) -> Result<Inspection, InspectError> {
+pub(super) fn inspect(
+    kind: &str,
+    path: &Path,
+    files: &Files,
+    missing: Missing,
+) -> Result<Inspection, InspectError> {
     let separator = separator(path)?;
-    let (rows, all) = summarize_columns(files, separator)?;
-    let class = all.iter().find(|column| is_class(column, rows)).map(|column| column.name.clone());
-    let is_coordinate = |column: &&ColumnSummary| {
-        matches!(column.cells, Cells::Integers | Cells::Reals)
-            && column.missing == 0
-            && !has_braces(&column.name)
-            && class.as_ref() != Some(&column.name)
-    };
-    let columns: Vec<String> =
-        all.iter().filter(is_coordinate).map(|column| column.name.clone()).collect();
-    if columns.is_empty() {
-        let names: Vec<_> = all.iter().take(8).map(|column| column.name.as_str()).collect();
-        let reason = format!(
-            "expected a column of numbers without missing values, found {}",
-            names.join(", ")
-        );
+    let (decimal, rows, all) = summarized(files, separator)?;
+    let class = class(&all, rows);
+    let columns = Columns::choose(&all, rows, class, missing);
+    if columns.taken.is_empty() {
+        let found = columns.left_out_in_words().join("; ");
+        let reason = format!("expected columns of numbers, found {found}");
         return Err(DataError::malformed(&path.display().to_string(), "columns", reason).into());
     }
-    let is_whole = columns.len() + usize::from(class.is_some()) == all.len();
+    let is_whole = columns.left_out.is_empty();
     let source = DatasetSpec::Table(TableFile {
-        columns: (!is_whole).then_some(columns),
+        columns: (!is_whole).then(|| columns.taken.clone()),
         factors: Vec::new(),
-        class: class.clone(),
+        class: class.map(str::to_owned),
         separator,
+        decimal,
+        missing,
     });
     let opened = source.open(files)?;
     let mut inspection = Inspection::of(kind, source, opened)?;
-    let ignored = |wanted: &dyn Fn(&ColumnSummary) -> bool| -> Vec<&str> {
-        let others = all.iter().filter(|column| class.as_ref() != Some(&column.name));
-        others.filter(|column| wanted(column)).map(|column| column.name.as_str()).collect()
-    };
-    let texts = ignored(&|column| column.cells == Cells::Texts);
-    let gaps = ignored(&|column| column.cells != Cells::Texts && column.missing > 0);
-    let braces = ignored(&|column| has_braces(&column.name));
-    let numbering = ignored(&|column| column.cells == Cells::RowNumbers);
-    for (names, why) in [
-        (texts, "text"),
-        (gaps, "missing values"),
-        (numbering, "row numbers"),
-        (braces, "braces in their names, which mark axes in a pipeline"),
-    ] {
-        if !names.is_empty() {
-            inspection.notes.push(format!("ignored ({why}): {}", listed(&names)));
-        }
+    if inspection.count < rows {
+        let note =
+            "to keep such rows, run `init` with `--missing median`, which fills in the cells";
+        inspection.notes.push(note.to_owned());
     }
-    if let Some(name) = class {
-        inspection.notes.push(format!("used as the class: `{name}`"));
+    if decimal == ',' {
+        inspection.notes.push("numbers have decimal commas".to_owned());
     }
+    inspection.columns = Some(columns);
     Ok(inspection)
 }
 
-/// Names a few columns and counts the rest.
-fn listed(names: &[&str]) -> String {
-    const SHOWN: usize = 6;
-    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+/// Finds out the decimal mark by what most columns have, and what each column holds.
+fn summarized(
+    files: &Files,
+    separator: char,
+) -> Result<(char, usize, Vec<ColumnSummary>), InspectError> {
+    let (rows, all) = summarize_columns(files, separator, '.')?;
+    let count = |is: fn(&Cells) -> bool| all.iter().filter(|column| is(&column.cells)).count();
+    let commas = count(|cells| *cells == Cells::DecimalCommas);
+    if commas > count(|cells| matches!(cells, Cells::Reals(_))) {
+        let (rows, all) = summarize_columns(files, separator, ',')?;
+        return Ok((',', rows, all));
+    }
+    Ok(('.', rows, all))
+}
+
+/// Returns the column that tells the class: by its name, else the first of text.
+fn class(all: &[ColumnSummary], rows: usize) -> Option<&str> {
+    let most = MOST_CLASSES.min(rows / 4);
+    let may_be = |column: &&ColumnSummary| {
+        column.missing.len() as f64 <= MOST_MISSING * rows as f64
+            && !has_braces(&column.name)
+            && (2..=most).contains(&column.distinct)
+    };
+    let is_named = |column: &&ColumnSummary| {
+        CLASS_NAMES.contains(&column.name.trim().to_ascii_lowercase().as_str())
+    };
+    let is_label = |column: &&ColumnSummary| {
+        matches!(
+            column.cells,
+            Cells::Texts | Cells::Categories | Cells::Booleans | Cells::Integers(_)
+        )
+    };
+    let is_text =
+        |column: &&ColumnSummary| matches!(column.cells, Cells::Texts | Cells::Categories);
+    let candidates = || all.iter().filter(may_be);
+    let named = candidates().find(|column| is_named(column) && is_label(column));
+    named.or_else(|| candidates().find(is_text)).map(|column| column.name.as_str())
 }
 
 /// Returns whether a pipeline would take a part of a name for an axis.
 pub(super) fn has_braces(name: &str) -> bool {
     name.contains(['{', '}'])
-}
-
-fn is_class(column: &ColumnSummary, rows: usize) -> bool {
-    let is_named = CLASS_NAMES.contains(&column.name.trim().to_ascii_lowercase().as_str());
-    let may_be = match column.cells {
-        Cells::Texts => true,
-        Cells::Integers => is_named,
-        Cells::Reals | Cells::RowNumbers => false,
-    };
-    let most = MOST_CLASSES.min(rows / 4);
-    may_be
-        && column.missing == 0
-        && !has_braces(&column.name)
-        && (2..=most).contains(&column.distinct)
 }
 
 /// Returns the most frequent separator of the first line; Parquet files have none and get a comma.

@@ -1,10 +1,12 @@
 //! The text of a pipeline, from what the data are and the settings that suit them.
 
+use super::columns::Columns;
 use super::inspect::Inspection;
 use super::settings::Settings;
 use crate::cli::output::terminal;
 use crate::data::{
-    ArrayContent, ArrayFile, ColorMode, DatasetSpec, ImageFolder, PixelRange, SampleForm, TableFile,
+    ArrayContent, ArrayFile, ColorMode, DatasetSpec, ImageFolder, Missing, PixelRange, SampleForm,
+    TableFile,
 };
 
 /// Returns the text of a pipeline for data at a path, relative to the pipeline's folder.
@@ -25,6 +27,7 @@ pub(super) fn pipeline(
         }
     };
     let (source, data) = (source(&inspection.source), data_stages(settings));
+    let columns = inspection.columns.as_ref().map(columns_comment).unwrap_or_default();
     let path = quoted(place);
     format!(
         r#"// The intrinsic dimension of {name}: {what}.
@@ -83,7 +86,7 @@ Pipeline(
         "slow_length": Steps({slow_length}),
         "network": {network},
         "path": {path},
-        "data": {source},
+{columns}        "data": {source},
         "division": Counts(train: {train}, validation: 0, test: {test}, seed: 0),
     }},
     stages: {{
@@ -199,7 +202,8 @@ fn data_stages(settings: &Settings) -> String {
     };
     if settings.is_standardized {
         return [
-            "        // Each coordinate gets mean 0 and standard deviation 1, measured on the training data."
+            "        // Each coordinate gets mean 0 and standard deviation 1, measured on the training data.\n        \
+             // To keep the file's units instead, delete `steps` and `like` below."
                 .to_owned(),
             read("train-raw", "Train", ""),
             read("test-raw", "Test", ""),
@@ -248,23 +252,40 @@ fn source(spec: &DatasetSpec) -> String {
                 skip_broken.then(|| "skip_broken: true".to_owned()),
             ],
         ),
-        DatasetSpec::Table(TableFile { columns, class, separator, .. }) => {
+        DatasetSpec::Table(TableFile { columns, class, separator, decimal, missing, .. }) => {
             let listed = |columns: &Vec<String>| {
                 let columns: Vec<_> = columns.iter().map(|name| quoted(name)).collect();
                 format!("columns: [{}]", columns.join(", "))
             };
             let separator = (*separator != ',').then(|| format!("separator: {separator:?}"));
-            call(
-                "Table",
-                [columns.as_ref().map(listed), named("class", class.as_deref()), separator],
-            )
+            let decimal = (*decimal != '.').then(|| format!("decimal: {decimal:?}"));
+            let missing = (*missing != Missing::Drop).then(|| format!("missing: {missing:?}"));
+            let (columns, class) = (columns.as_ref().map(listed), named("class", class.as_deref()));
+            call("Table", [columns, class, separator, decimal, missing])
         }
         // The only other source that `inspect` finds.
         _ => "Mnist()".to_owned(),
     }
 }
 
-fn call(name: &str, fields: [Option<String>; 3]) -> String {
+/// Returns lines on what became of a table's columns and rows.
+fn columns_comment(columns: &Columns) -> String {
+    let mut lines = Vec::new();
+    let left_out = columns.left_out_in_words();
+    if !left_out.is_empty() {
+        lines.push(
+            "Columns that are left out; to use one after all, add it to `columns`:".to_owned(),
+        );
+        lines.extend(left_out.into_iter().map(|column| format!("- {column}")));
+    }
+    lines.push(
+        "Rows in which cells are missing are left out; `missing: Median` fills the cells in instead."
+            .to_owned(),
+    );
+    lines.into_iter().map(|line| format!("        // {line}\n")).collect()
+}
+
+fn call<const N: usize>(name: &str, fields: [Option<String>; N]) -> String {
     format!("{name}({})", fields.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 

@@ -17,8 +17,11 @@ const LONGEST: usize = 10_000;
 pub(crate) struct Header {
     /// The type of each value.
     pub element: Element,
-    /// The sizes, slowest first; values lie in this order (C order).
+    /// The sizes; values lie with the last one varying fastest (C order), unless the order is
+    /// Fortran's.
     pub shape: Vec<usize>,
+    /// Whether the first index varies fastest (Fortran order).
+    pub is_fortran: bool,
     /// Number of bytes before the values.
     pub length: u64,
 }
@@ -38,8 +41,17 @@ impl Header {
         header
     }
 
-    /// Reads a header, or says what is wrong with it.
+    /// Reads a header of values in C order, or says what is wrong with it.
     pub(crate) fn read(source: &mut impl Read) -> Result<Self, String> {
+        let header = Self::read_any_order(source)?;
+        if header.is_fortran {
+            return Err("it is in Fortran order: save `numpy.ascontiguousarray` of it".to_owned());
+        }
+        Ok(header)
+    }
+
+    /// Reads a header of values in either order, or says what is wrong with it.
+    pub(super) fn read_any_order(source: &mut impl Read) -> Result<Self, String> {
         let mut start = [0; 8];
         fill(source, &mut start)?;
         if start[..6] != MAGIC {
@@ -66,8 +78,8 @@ impl Header {
         let mut text = vec![0; length];
         fill(source, &mut text)?;
         let text = std::str::from_utf8(&text).map_err(|_| "its text is not UTF-8".to_owned())?;
-        let (element, shape) = Text(text).dict()?;
-        Ok(Self { element, shape, length: before + length as u64 })
+        let (element, is_fortran, shape) = Text(text).dict()?;
+        Ok(Self { element, shape, is_fortran, length: before + length as u64 })
     }
 
     /// Returns the number of bytes that the values take, unless no file could hold them.
@@ -208,7 +220,7 @@ struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {
     /// Reads `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
-    fn dict(mut self) -> Result<(Element, Vec<usize>), String> {
+    fn dict(mut self) -> Result<(Element, bool, Vec<usize>), String> {
         let (mut element, mut fortran_order, mut shape) = (None, None, None);
         self.expect("{")?;
         while !self.skip("}") {
@@ -236,10 +248,8 @@ impl<'a> Text<'a> {
         if !self.0.trim().is_empty() {
             return Err(format!("expected its end, found {}", self.rest()));
         }
-        if fortran_order && shape.len() > 1 {
-            return Err("it is in Fortran order: save `numpy.ascontiguousarray` of it".to_owned());
-        }
-        Ok((element, shape))
+        // In one dimension both orders are the same.
+        Ok((element, fortran_order && shape.len() > 1, shape))
     }
 
     fn sizes(&mut self) -> Result<Vec<usize>, String> {
@@ -354,9 +364,11 @@ mod tests {
     }
 
     #[test]
-    fn fortran_order_is_refused_where_it_matters() {
+    fn fortran_order_is_told_and_refused_where_c_order_is_needed() {
         let text = |shape| format!("{{'descr': '<f8', 'fortran_order': True, 'shape': {shape}}}");
         assert!(read(&text("(2, 3)")).unwrap_err().starts_with("it is in Fortran order"));
+        let header = Header::read_any_order(&mut file(&text("(2, 3)")).as_slice()).unwrap();
+        assert!(header.is_fortran && header.shape == [2, 3]);
         assert_eq!(read(&text("(6,)")).unwrap().shape, [6]);
     }
 

@@ -2,10 +2,12 @@
 //!
 //! A row is everything behind the first size of the shape: one image, one vector. An npy file is
 //! read where the wanted row lies; a member of an npz file is a stream, so it is read forward.
-//! What the header claims must fit the length of the file before anything is read by it, and the
-//! memory that there is before anything is held.
+//! An array in Fortran order has no rows that lie together, so it is held as a whole. What the
+//! header claims must fit the length of the file before anything is read by it, and the memory that
+//! there is before anything is held.
 
 mod archive;
+mod fortran;
 mod header;
 mod whole;
 
@@ -77,8 +79,8 @@ impl Stored<'_> {
             (Body::Anywhere(BufReader::with_capacity(BUFFER, file)), length)
         };
         let header = match &mut body {
-            Body::Forward(stream) => Header::read(stream),
-            Body::Anywhere(file) => Header::read(file),
+            Body::Forward(stream) => Header::read_any_order(stream),
+            Body::Anywhere(file) => Header::read_any_order(file),
         };
         let header = header.map_err(|reason| origin.error("header", reason))?;
         header.check_length(length).map_err(|reason| origin.error("header", reason))?;
@@ -88,7 +90,11 @@ impl Stored<'_> {
         }
         let data_bytes = length.saturating_sub(header.length);
         let row_bytes = (data_bytes / header.shape[0] as u64) as usize;
-        Ok(Array { origin, header, body, row_bytes, next: 0 })
+        let mut array = Array { origin, header, body, row_bytes, next: 0, held: None };
+        if array.header.is_fortran {
+            array.held = Some(array.in_c_order()?);
+        }
+        Ok(array)
     }
 }
 
@@ -132,6 +138,8 @@ pub(in crate::data) struct Array {
     row_bytes: usize,
     /// The row that the body stands at.
     next: usize,
+    /// All rows in C order, where the file has them in Fortran order.
+    held: Option<Vec<u8>>,
 }
 
 impl Array {
@@ -155,6 +163,18 @@ impl Array {
         self.origin.error(place, reason)
     }
 
+    /// Names a value by its indices: those of its row, and of its place in the row.
+    pub(in crate::data) fn place(&self, row: usize, mut index: usize) -> String {
+        let mut indices = Vec::new();
+        for size in self.header.shape[1..].iter().rev() {
+            indices.push((index % size).to_string());
+            index /= size;
+        }
+        indices.push(row.to_string());
+        indices.reverse();
+        format!("value [{}]", indices.join(", "))
+    }
+
     /// Makes room for so many values that are made of the array's.
     pub(in crate::data) fn room_for<T>(&self, count: usize) -> Result<Vec<T>, DataError> {
         memory::room_for(count).map_err(DataError::too_large(&self.origin))
@@ -173,6 +193,20 @@ impl Array {
         Err(self.error("header", format!("expected a shape of {meaning}, found {found}")))
     }
 
+    /// Reads all values of an array in Fortran order.
+    fn in_c_order(&mut self) -> Result<Vec<u8>, DataError> {
+        let mut bytes = self.room_for(self.row_bytes * self.rows())?;
+        bytes.resize(self.row_bytes * self.rows(), 0);
+        let outcome = match &mut self.body {
+            Body::Forward(stream) => fortran::read(stream, &self.header, &mut bytes),
+            Body::Anywhere(file) => fortran::read(file, &self.header, &mut bytes),
+        };
+        outcome.map_err(|cause| {
+            self.error("values", format!("the data are cut off or damaged: {cause}"))
+        })?;
+        Ok(bytes)
+    }
+
     /// Returns a buffer for one row.
     pub(in crate::data) fn row_buffer(&self) -> Result<Vec<u8>, DataError> {
         let mut bytes = self.room_for(self.row_bytes)?;
@@ -189,6 +223,10 @@ impl Array {
         if row >= self.rows() || bytes.len() != self.row_bytes {
             let reason = format!("expected a row below {}", self.rows());
             return Err(self.error(format!("row {row}"), reason));
+        }
+        if let Some(held) = &self.held {
+            bytes.copy_from_slice(&held[row * self.row_bytes..][..self.row_bytes]);
+            return Ok(());
         }
         let last = row + 1 == self.rows();
         let outcome = match &mut self.body {
@@ -288,6 +326,16 @@ mod tests {
     }
 
     #[test]
+    fn an_array_in_fortran_order_is_read_row_by_row_like_any_other() {
+        let mut array = open("fortran.npy", &bytes_of("fortran.npy"), "").unwrap();
+        assert_eq!(floats(&mut array, 2), [8.0, 9.0, 10.0, 11.0]);
+        assert_eq!(floats(&mut array, 0), [0.0, 1.0, 2.0, 3.0]);
+        let mut images = open("fortran.npz", &bytes_of("fortran.npz"), "images").unwrap();
+        assert_eq!(images.header().shape, [2, 3, 4]);
+        assert_eq!(floats(&mut images, 1), (12..24).map(f64::from).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn stored_and_deflated_members_are_found_by_name() {
         let names = |name: &str| {
             let path = reference(name);
@@ -308,7 +356,6 @@ mod tests {
     fn what_is_no_array_of_numbers_is_refused_in_one_line() {
         let refused = [
             ("objects.npy", "it holds pickled Python objects, which are never unpickled here"),
-            ("fortran.npy", "it is in Fortran order"),
             ("structured.npy", "it is a structured array"),
             ("half.npy", "expected bool, integers, or floats of 4 or 8 bytes, found dtype `<f2`"),
             ("empty.npy", "expected rows of values, found shape (0, 4)"),
@@ -373,7 +420,7 @@ mod tests {
             }
             Ok(())
         };
-        for name in ["vectors_f4_big_endian.npy", "images.npz", "packed.npz"] {
+        for name in ["vectors_f4_big_endian.npy", "fortran.npz", "images.npz", "packed.npz"] {
             let whole = bytes_of(name);
             for end in 0..whole.len() {
                 assert!(read_all(&whole[..end]).is_err(), "{end} bytes of {name}");

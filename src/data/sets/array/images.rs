@@ -63,17 +63,13 @@ impl ArrayImages {
     /// Turns a raw image into bytes.
     fn convert(&self, row: usize, raw: &[u8], image: &mut [u8]) -> Result<(), DataError> {
         let element = self.array.element();
-        let (low, high) = match self.range {
-            PixelRange::Bytes | PixelRange::Full => (0.0, 255.0),
-            PixelRange::Unit => (0.0, 1.0),
-            PixelRange::Symmetric => (-1.0, 1.0),
-        };
+        let (low, high) = self.range.ends();
         for (index, bytes) in raw.chunks_exact(element.size).enumerate() {
             let value = element.float(bytes);
-            let level = ((value - low) * 255.0 / (high - low)).round();
+            let level = self.range.level(value).round();
             if !(0.0..=255.0).contains(&level) {
                 let reason = format!("expected a value from {low} to {high}, found {value}");
-                return Err(self.array.error(self.place(row, index), reason));
+                return Err(self.array.error(self.array.place(row, index), reason));
             }
             image[self.target(index)] = level as u8;
         }
@@ -95,18 +91,6 @@ impl ArrayImages {
             }
         }
         Ok(())
-    }
-
-    /// Names a value of an image by its indices.
-    fn place(&self, row: usize, mut index: usize) -> String {
-        let mut indices = Vec::new();
-        for size in self.array.header().shape[1..].iter().rev() {
-            indices.push((index % size).to_string());
-            index /= size;
-        }
-        indices.push(row.to_string());
-        indices.reverse();
-        format!("value [{}]", indices.join(", "))
     }
 }
 

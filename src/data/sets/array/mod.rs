@@ -1,16 +1,19 @@
 //! A user's own NumPy arrays, as images or as vectors.
 //!
 //! Arrays lie in npy files, in npz archives, or in several of them; each is known by its name,
-//! so it makes no difference where. Images are read in blocks and become bytes; vectors are held.
-//! Values that are no numbers, or that lie outside the stated range, are refused with their place.
+//! so it makes no difference where. Images are read in blocks and become bytes; vectors are held,
+//! with their values as they are. Values that are no numbers, or that lie outside the stated range,
+//! are refused with their place.
 
 mod images;
+mod scan;
 mod summary;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::images::ArrayImages;
+pub use self::scan::{ArrayValues, scan_values};
 pub use self::summary::{ArraySummary, Numbers, summarize_arrays};
 use crate::data::formats::npy::{self, Array, Kind, Stored};
 use crate::data::{
@@ -46,7 +49,8 @@ pub enum ArrayContent {
         #[serde(default)]
         range: PixelRange,
     },
-    /// Vectors: one row per vector, one column per coordinate, of any numeric type.
+    /// Vectors: one row per vector, one column per coordinate, of any numeric type. Further
+    /// dimensions are flattened: images become vectors of their values, which are not rounded.
     Vectors,
 }
 
@@ -73,6 +77,23 @@ pub enum PixelRange {
     Unit,
     /// Numbers from -1 to 1, rounded to the nearest byte.
     Symmetric,
+}
+
+impl PixelRange {
+    /// Returns the values of black and white.
+    pub const fn ends(self) -> (f64, f64) {
+        match self {
+            Self::Bytes | Self::Full => (0.0, 255.0),
+            Self::Unit => (0.0, 1.0),
+            Self::Symmetric => (-1.0, 1.0),
+        }
+    }
+
+    /// Returns a value on the scale from 0 to 255, before it is rounded.
+    pub fn level(self, value: f64) -> f64 {
+        let (low, high) = self.ends();
+        (value - low) * 255.0 / (high - low)
+    }
 }
 
 impl DataSet for ArrayFile {
@@ -171,10 +192,13 @@ fn read_classes(mut array: Array, count: usize) -> Result<Classes, DataError> {
 
 /// Reads all rows as points.
 fn read_points(mut array: Array) -> Result<Points, DataError> {
-    array.expect_dimensions(2, "rows and columns")?;
-    let (rows, width) = (array.rows(), array.header().shape[1]);
-    let element = array.element();
+    if array.header().shape.len() < 2 {
+        array.expect_dimensions(2, "rows and columns")?;
+    }
+    let rows = array.rows();
     // The product fits: the header was checked against the file.
+    let width: usize = array.header().shape[1..].iter().product();
+    let element = array.element();
     let mut values = array.room_for(rows * width)?;
     let mut row = array.row_buffer()?;
     for index in 0..rows {
@@ -182,7 +206,10 @@ fn read_points(mut array: Array) -> Result<Points, DataError> {
         for (column, bytes) in row.chunks_exact(element.size).enumerate() {
             let value = element.float(bytes);
             if !(value as f32).is_finite() {
-                let place = format!("row {index}, column {column} (counted from 0)");
+                let place = match array.header().shape.len() {
+                    2 => format!("row {index}, column {column} (counted from 0)"),
+                    _ => array.place(index, column),
+                };
                 let reason = format!("expected a finite number, found {value}");
                 return Err(array.error(place, reason));
             }
@@ -315,6 +342,16 @@ pub(super) mod tests {
         assert_eq!(floats, vectors("(content: Vectors)", &["vectors_f8.npy"]));
         let integers = vectors("(content: Vectors)", &["vectors_i2.npy"]);
         assert_eq!(integers.points().row(2), [2.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
+    fn images_can_be_read_as_vectors_that_keep_their_values() {
+        let flat = vectors("(content: Vectors)", &["symmetric.npy"]);
+        assert_eq!((flat.points().rows(), flat.points().width()), (4, 6));
+        let expected = 13.0_f32 / 127.5 - 1.0;
+        assert!((flat.points().row(1)[3] - expected).abs() < 1e-6, "{:?}", flat.points().row(1));
+        let fortran = vectors("(content: Vectors)", &["fortran.npz"]);
+        assert_eq!(fortran.points().row(1)[..3], [12.0, 13.0, 14.0]);
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! A user's own tables, CSV or Parquet, as vectors: one row for each sample.
 
+mod gaps;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::gaps::Missing;
+use self::gaps::{Completed, Rows};
 use crate::data::formats::table::Table;
 use crate::data::{Annotations, Content, DataError, DataSet, Factors, Files, Samples, Vectors};
 use crate::numerics::Points;
@@ -25,10 +29,27 @@ pub struct TableFile {
     /// The character between the cells of a CSV file.
     #[serde(default = "comma")]
     pub separator: char,
+    /// The decimal mark of a CSV file's numbers: `'.'` or `','`.
+    #[serde(default = "point", skip_serializing_if = "is_point")]
+    #[schemars(!skip_serializing_if)]
+    pub decimal: char,
+    /// What happens to rows in which cells are missing.
+    #[serde(default, skip_serializing_if = "Missing::is_drop")]
+    #[schemars(!skip_serializing_if)]
+    pub missing: Missing,
 }
 
 const fn comma() -> char {
     ','
+}
+
+const fn point() -> char {
+    '.'
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_point(decimal: &char) -> bool {
+    *decimal == '.'
 }
 
 impl DataSet for TableFile {
@@ -42,7 +63,7 @@ impl DataSet for TableFile {
 
     /// Reads the table.
     fn open(&self, files: &Files) -> Result<Samples, DataError> {
-        let table = Table::read(files.only()?, self.separator)?;
+        let table = Table::read(files.only()?, self.separator, self.decimal)?;
         let elsewhere =
             |name: &String| self.factors.iter().chain(&self.class).any(|other| other == name);
         let others = || table.names().into_iter().filter(|name| !elsewhere(name)).collect();
@@ -51,12 +72,29 @@ impl DataSet for TableFile {
             let reason = format!("expected columns of numbers, found {}", table.names().join(", "));
             return Err(DataError::malformed(table.file, "columns", reason));
         }
-        let points = Points::from_rows(columns.len(), table.rows_of(&columns)?);
+        let rows = Rows {
+            table: &table,
+            columns: &columns,
+            factors: &self.factors,
+            class: self.class.as_deref().filter(|_| self.missing != Missing::Refuse),
+            coordinates: table.rows_of(&columns)?,
+            factor_values: table.rows_of(&self.factors)?,
+        };
+        let Completed { coordinates, factor_values, kept, notes } = rows.complete(self.missing)?;
+        let width = self.factors.len();
+        let kept_factors = kept.iter().flat_map(|&row| &factor_values[row * width..][..width]);
         let factors =
-            Factors { names: self.factors.clone(), values: table.rows_of(&self.factors)? };
-        let classes = self.class.as_ref().map(|name| table.classes(name)).transpose()?;
+            Factors { names: self.factors.clone(), values: kept_factors.copied().collect() };
+        let classes = self.class.as_ref().map(|name| table.classes(name, &kept)).transpose()?;
+        let points = Points::from_rows(columns.len(), coordinates).keep(&kept);
         let vectors = Vectors::new(points, Annotations { factors, classes })?;
-        Ok(Samples::Vectors(vectors.with_coordinates(columns), None))
+        Ok(Samples::Vectors(vectors.with_coordinates(columns).with_notes(notes), None))
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let is_mark = ['.', ','].contains(&self.decimal);
+        let problem = || format!("`decimal` must be '.' or ',', not '{}'", self.decimal);
+        (!is_mark).then(problem).into_iter().collect()
     }
 }
 
@@ -131,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_cell_that_is_no_number_is_refused_with_row_and_column() {
-        let refuse = |cell: &str| refusal("()", format!("a,b\n1,2\n3,{cell}\n").as_bytes());
+        let table = |cell: &str| format!("a,b\n1,2\n3,{cell}\n").into_bytes();
+        let refuse = |cell: &str| refusal("(missing: Refuse)", &table(cell));
         let expected = "t: row 2, column `b`: expected a finite number, found ";
         let hint = "; a column of text can be the `class`, or be left out of `columns`";
         assert_eq!(refuse("four"), format!("{expected}`four`{hint}"));
@@ -140,9 +179,12 @@ mod tests {
         assert_eq!(refuse("1e39"), format!("{expected}`1e39`"));
         assert_eq!(refuse(""), format!("{expected}an empty cell"));
         assert_eq!(
-            refusal("()", &reference("null.parquet")),
+            refusal("(missing: Refuse)", &reference("null.parquet")),
             "t: row 3, column `x`: expected a finite number, found an empty cell"
         );
+        assert_eq!(refusal("()", &table("four")), format!("{expected}`four`{hint}"));
+        let comma = "; if this is a decimal comma, set `decimal: ','`";
+        assert_eq!(refusal("()", &table("\"3,5\"")), format!("{expected}`3,5`{comma}"));
         assert_eq!(
             refusal("(columns: [\"kind\"])", &reference("table.parquet")),
             format!("t: row 1, column `kind`: expected a finite number, found `dog`{hint}")
@@ -161,6 +203,81 @@ mod tests {
             "t: first line: expected the names of the columns, found numbers: add a header line"
         );
         assert!(refusal("()", b"").starts_with("t: table: "));
+    }
+
+    #[test]
+    fn rows_with_missing_cells_are_left_out_and_counted() {
+        let csv = b"a,b,k,f\n1,2,x,0\n,4,x,1\n5,NaN,y,2\n7,8,,3\n9,inf,y,4\n11,12,z,NA\n3,4,z,6\n";
+        let settings = "(class: \"k\", factors: [\"f\"])";
+        let vectors = open(settings, csv).unwrap();
+        assert_eq!(vectors.points().values(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(vectors.annotations().factors.values, [0.0, 6.0]);
+        assert_eq!(vectors.annotations().classes.as_ref().unwrap().names, ["x", "z"]);
+        let told = "5 of 7 rows are left out because cells are missing, most of them in `b` (2), \
+                    `a` (1), `f` (1)";
+        assert_eq!(vectors.notes(), [told]);
+        let null = open("(columns: [\"x\"])", &reference("null.parquet")).unwrap();
+        assert_eq!(null.points().values(), [0.5, 1.5, 4.0]);
+    }
+
+    #[test]
+    fn missing_cells_are_filled_in_where_that_is_asked_for() {
+        let csv = b"a,b\n1,2\n,4\n5,6\n6,NA\n";
+        let mean = open("(missing: Mean)", csv).unwrap();
+        assert_eq!(mean.points().values(), [1.0, 2.0, 4.0, 4.0, 5.0, 6.0, 6.0, 4.0]);
+        let told = "2 missing cells are replaced by the mean of their columns";
+        assert_eq!(mean.notes(), [told]);
+        let median = open("(missing: Median)", csv).unwrap();
+        assert_eq!(median.points().row(1), [5.0, 4.0]);
+        assert_eq!(
+            refusal("(missing: Median)", b"a,b\n1,\n2,NA\n"),
+            "t: column `b`: expected numbers, found none: leave it out of `columns`"
+        );
+    }
+
+    #[test]
+    fn too_few_complete_rows_are_refused_with_the_columns_that_lack_most() {
+        assert_eq!(
+            refusal("()", b"a,b\n1,\n,4\n5,\n"),
+            "t: rows: 0 of 3 rows are complete; cells are missing, most of them in `b` (2), `a` \
+             (1): leave such columns out of `columns`, or set `missing: Median`"
+        );
+    }
+
+    #[test]
+    fn decimal_commas_are_read_where_they_are_declared() {
+        let vectors = open("(separator: ';', decimal: ',')", b"a;b\n1,5;-2,25e1\n3;4\n").unwrap();
+        assert_eq!(vectors.points().values(), [1.5, -22.5, 3.0, 4.0]);
+        let wrong = TableFile { decimal: ';', ..ron::from_str("()").unwrap() };
+        assert_eq!(wrong.problems(), ["`decimal` must be '.' or ',', not ';'"]);
+    }
+
+    #[test]
+    fn new_settings_leave_the_record_of_others_as_it_was() {
+        let plain: TableFile = ron::from_str("()").unwrap();
+        assert_eq!(
+            serde_json::to_string(&plain).unwrap(),
+            r#"{"columns":null,"factors":[],"class":null,"separator":","}"#
+        );
+    }
+
+    #[test]
+    fn columns_of_other_types_in_a_parquet_file_are_named_and_the_rest_is_read() {
+        let kinds = reference("kinds.parquet");
+        let settings = "(columns: [\"wide\", \"gaps\"], class: \"size\")";
+        let vectors = open(settings, &kinds).unwrap();
+        assert_eq!((vectors.points().rows(), vectors.points().width()), (57, 2));
+        assert_eq!(vectors.annotations().classes.as_ref().unwrap().names, ["large", "small"]);
+        for (class, names) in [("code", &["0", "1", "2"][..]), ("good", &["false", "true"])] {
+            let settings = format!("(columns: [\"wide\"], class: \"{class}\")");
+            let vectors = open(&settings, &kinds).unwrap();
+            assert_eq!(vectors.annotations().classes.as_ref().unwrap().names, names);
+        }
+        assert_eq!(
+            refusal("(columns: [\"wide\", \"when\"])", &kinds),
+            "t: column `when`: expected numbers, found dates or times; leave it out of `columns`"
+        );
+        assert!(refusal("()", &kinds).starts_with("t: row 1, column `size`: expected a finite"));
     }
 
     #[test]
