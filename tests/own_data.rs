@@ -63,8 +63,11 @@ fn answer(sandbox: &Sandbox, data: &str, more: &[&str]) -> Answer {
     sandbox.call(&["own.ron", "--until", "model-free"]).ok();
     sandbox.call(&["export", "model-free", "out"]).ok();
     let table = sandbox.read("out/table.csv");
-    let dimensions =
-        table.lines().filter_map(|line| line.split(',').nth(1)?.parse().ok()).collect();
+    let dimension = |line: &str| {
+        let mut cells = line.split(',').skip(1);
+        (cells.next()? == "dimension").then(|| cells.next()?.parse().ok())?
+    };
+    let dimensions = table.lines().filter_map(dimension).collect();
     Answer { told, text: sandbox.read("own.ron"), dimensions }
 }
 
@@ -120,10 +123,10 @@ fn ids_and_row_numbers_are_no_coordinates_unless_asked_for() {
     let found = answer(&sandbox, "ids.csv", &[]);
     found.says("CSV table: 300 vectors of 6 values").is_near(2.0);
     found
-        .says("left out: `` (numbers the rows)")
+        .says("left out: (unnamed) (numbers the rows)")
         .says("left out: `patient_id` (an id by its name)");
     found.says("left out: `visit` (whole numbers in order, as ids and times are)");
-    found.says("to use a column after all, add it to `columns` in own.ron");
+    found.says("to use a column of numbers after all, add it to `columns` in own.ron");
     assert!(found.text.contains("// - `patient_id` (an id by its name)"), "{}", found.text);
     let more = found.text.replace("columns: [", "columns: [\"visit\", ");
     sandbox.write("more.ron", &more);
@@ -142,6 +145,7 @@ fn dates_and_times_are_left_out_by_name() {
     });
     let found = answer(&with_file("dates.csv", text), "dates.csv", &[]);
     found.says("left out: `when`, `day`, `stamp` (dates or times)").is_near(2.0);
+    assert!(!found.told.contains("to use"), "dates are never numbers: {}", found.told);
 }
 
 #[test]
@@ -162,7 +166,7 @@ fn categories_times_booleans_and_decimals_of_parquet_are_left_out_by_name() {
     assert_eq!(columns["taken"], serde_json::json!(["wide", "narrow", "gaps"]));
     assert_eq!(
         columns["left_out"][2],
-        serde_json::json!({"name": "when", "reason": "dates or times"})
+        serde_json::json!({"name": "when", "reason": "dates or times", "numbers": false})
     );
 }
 
@@ -226,7 +230,8 @@ fn images_of_floats_are_rounded_only_where_that_is_said_and_changes_nothing() {
     assert!(!told.contains("rounded") && told.contains("gray images"), "{told}");
     let negative: Vec<f64> = spots(200, 0.3).iter().map(|x| 8.0 * x - 3.0).collect();
     let found = answer(&with_file("z.npy", npy("(200, 12, 12)", &negative)), "z.npy", &[]);
-    found.says("range -3 to 5").says("are not those of pixels").is_near(2.0);
+    found.says("note: values from -3 to ").says("are not those of pixels").is_near(2.0);
+    assert!(found.text.contains("Scale(By("), "pixels keep their proportions: {}", found.text);
 }
 
 #[test]

@@ -48,8 +48,10 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
         }
         Some(layout) => {
             let (content, note) = content(files, samples, layout)?;
+            let is_flattened = content == ArrayContent::Vectors;
             let mut inspection = opened(content)?;
             inspection.notes.extend(note);
+            inspection.is_flattened = is_flattened;
             inspection
         }
         None => {
@@ -57,6 +59,7 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
             if samples.shape.len() > 2 {
                 let note = format!("{}: every sample is taken as one vector", described(samples));
                 inspection.notes.push(note);
+                inspection.is_flattened = true;
             }
             inspection
         }
@@ -97,19 +100,20 @@ fn content(
     }
     // Nothing is left to compare with where all images are equal; that is refused later.
     let share = values.rounding().unwrap_or_default();
-    let percent = rounded(100.0 * share);
+    let moved =
+        if share < 1.0 { format!("{:.1} % of", 100.0 * share) } else { "more than".to_owned() };
     let (low, high) = range.ends();
     if share > MOST_MOVED {
         let note = format!(
             "every image is taken as one vector of {size} values, to keep them as they are: images \
              have 256 levels from {low} to {high}, and rounding to them would move an image by \
-             {percent} % of the distance to its nearest neighbor"
+             {moved} the distance to its nearest neighbor"
         );
         return Ok((ArrayContent::Vectors, Some(note)));
     }
     let note = format!(
-        "values are rounded to 256 levels from {low} to {high}, which moves an image by {percent} % \
-         of the distance to its nearest neighbor; `Array(content: Vectors)` would keep them as they \
+        "values are rounded to 256 levels from {low} to {high}, which moves an image by {moved} \
+         the distance to its nearest neighbor; `Array(content: Vectors)` would keep them as they \
          are"
     );
     Ok((images, Some(note)))

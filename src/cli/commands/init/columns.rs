@@ -39,6 +39,17 @@ pub(super) struct LeftOut {
     pub(super) name: String,
     /// What it holds instead of a measurement.
     pub(super) reason: String,
+    /// Whether it holds numbers, so that it can be used after all.
+    pub(super) numbers: bool,
+}
+
+impl LeftOut {
+    fn new(column: &ColumnSummary, reason: String) -> Self {
+        let is_empty = column.distinct == 0;
+        let is_numeric = matches!(column.cells, Cells::Integers(_) | Cells::Reals(_));
+        let numbers = is_numeric && !is_empty && !has_braces(&column.name);
+        Self { name: column.name.clone(), reason, numbers }
+    }
 }
 
 impl Columns {
@@ -52,7 +63,7 @@ impl Columns {
         let (mut taken, mut left_out) = (Vec::new(), Vec::new());
         for column in all.iter().filter(|column| class != Some(column.name.as_str())) {
             match reason(column, rows) {
-                Some(reason) => left_out.push(LeftOut { name: column.name.clone(), reason }),
+                Some(reason) => left_out.push(LeftOut::new(column, reason)),
                 None => taken.push(column),
             }
         }
@@ -83,6 +94,11 @@ impl Columns {
         reasons.into_iter().map(|reason| format!("{} ({reason})", names(reason))).collect()
     }
 
+    /// Returns whether a column that is left out could be used.
+    pub(super) fn has_usable(&self) -> bool {
+        self.left_out.iter().any(|column| column.numbers)
+    }
+
     /// Says which column alone is taken, and what is left out.
     pub(super) fn only(&self) -> String {
         let taken = format!("column {}", self.taken_in_words());
@@ -95,15 +111,21 @@ impl Columns {
 
 /// Names a few columns and counts the rest.
 fn listed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
-    let shown: Vec<_> = names.clone().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let quoted = |name: &str| match name {
+        "" => "(unnamed)".to_owned(),
+        name => format!("`{name}`"),
+    };
+    let shown: Vec<_> = names.clone().take(SHOWN).map(quoted).collect();
     match names.count().saturating_sub(SHOWN) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
-/// Takes columns away that lack many cells, the worst first, until enough rows are complete.
+/// Takes columns away that lack many cells, the worst first, until enough rows are complete or half
+/// of the columns are left.
 fn spare_rows(taken: &mut Vec<&ColumnSummary>, rows: usize) -> Vec<LeftOut> {
+    let fewest = taken.len().div_ceil(2).max(2);
     let mut left_out = Vec::new();
     loop {
         let mut is_complete = vec![true; rows];
@@ -114,12 +136,12 @@ fn spare_rows(taken: &mut Vec<&ColumnSummary>, rows: usize) -> Vec<LeftOut> {
         let worst = (0..taken.len()).max_by_key(|&index| taken[index].missing.len());
         match worst {
             Some(worst)
-                if (complete as f64) < ROWS_TO_KEEP * rows as f64
+                if taken.len() > fewest
+                    && (complete as f64) < ROWS_TO_KEEP * rows as f64
                     && taken[worst].missing.len() as f64 >= MANY * rows as f64 =>
             {
                 let column = taken.remove(worst);
-                let reason = gaps(column, rows);
-                left_out.push(LeftOut { name: column.name.clone(), reason });
+                left_out.push(LeftOut::new(column, gaps(column, rows)));
             }
             _ => return left_out,
         }
@@ -266,8 +288,8 @@ mod tests {
         assert_eq!(chosen.taken, ["a", "b", "c"]);
         let many =
             [with_gaps("a", 50), with_gaps("half", 2), with_gaps("third", 3), with_gaps("all", 1)];
-        let chosen = Columns::choose(&many, 100, Some("a"), Missing::Drop);
-        assert_eq!(chosen.taken, ["third"]);
+        let chosen = Columns::choose(&many, 100, None, Missing::Drop);
+        assert_eq!(chosen.taken, ["a", "third"]);
         assert_eq!(
             chosen.left_out_in_words(),
             ["`all` (empty)", "`half` (missing in 50 % of rows)"]

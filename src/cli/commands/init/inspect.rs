@@ -110,6 +110,8 @@ pub(super) struct Inspection {
     pub(super) notes: Vec<String>,
     /// The columns of a table.
     pub(super) columns: Option<Columns>,
+    /// Whether each sample is an image or the like, taken as a vector: its values have one unit.
+    pub(super) is_flattened: bool,
 }
 
 impl Inspection {
@@ -150,8 +152,18 @@ impl Inspection {
             _ => format!("{damaged} images are damaged and ignored, such as {first}"),
         };
         notes.extend(damages.into_iter().next().map(note));
-        let (kind, columns) = (kind.to_owned(), None);
-        Ok(Self { kind, source, form, count, classes, damaged, statistics, notes, columns })
+        Ok(Self {
+            kind: kind.to_owned(),
+            source,
+            form,
+            count,
+            classes,
+            damaged,
+            statistics,
+            notes,
+            columns: None,
+            is_flattened: false,
+        })
     }
 
     /// Adds notes on the statistics, or says that there is too little.

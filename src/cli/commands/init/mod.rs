@@ -110,13 +110,14 @@ fn print_columns(columns: &Columns, out: &Path) {
     if let Some(class) = &columns.class {
         terminal::note(&format!("class: `{class}`"));
     }
-    let left_out = columns.left_out_in_words();
-    for column in &left_out {
+    for column in columns.left_out_in_words() {
         terminal::note(&format!("{} {column}", paint(Tone::Busy, "left out:")));
     }
-    if !left_out.is_empty() {
+    if columns.has_usable() {
         let out = out.display();
-        terminal::note(&format!("to use a column after all, add it to `columns` in {out}"));
+        terminal::note(&format!(
+            "to use a column of numbers after all, add it to `columns` in {out}"
+        ));
     }
 }
 

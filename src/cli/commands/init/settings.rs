@@ -69,8 +69,15 @@ impl Settings {
         match inspection.form {
             SampleForm::Image(shape) => base.for_images(shape, inspection),
             SampleForm::Vector { .. } => {
-                let is_table = inspection.columns.is_some();
-                if is_table && !keeps_units || !is_table && inspection.statistics.is_uneven {
+                let statistics = &inspection.statistics;
+                let is_standardized = if inspection.columns.is_some() {
+                    !keeps_units
+                } else if inspection.is_flattened {
+                    statistics.is_offset()
+                } else {
+                    statistics.is_uneven
+                };
+                if is_standardized {
                     Self { is_standardized: true, ..base }
                 } else {
                     Self { steps: vec![scale(1.0 / inspection.statistics.spread)], ..base }

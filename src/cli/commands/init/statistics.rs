@@ -29,6 +29,11 @@ pub(super) struct SampleStatistics {
 }
 
 impl SampleStatistics {
+    /// Returns whether all values lie far from zero, compared with how they differ.
+    pub(super) fn is_offset(&self) -> bool {
+        f64::midpoint(self.low, self.high).abs() > FAR * self.spread
+    }
+
     pub(super) fn of(points: &Points) -> Self {
         let ends = (f64::INFINITY, f64::NEG_INFINITY);
         let (low, high) = points.values().iter().fold(ends, |(low, high), &value| {

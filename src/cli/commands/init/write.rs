@@ -273,9 +273,9 @@ fn columns_comment(columns: &Columns) -> String {
     let mut lines = Vec::new();
     let left_out = columns.left_out_in_words();
     if !left_out.is_empty() {
-        lines.push(
-            "Columns that are left out; to use one after all, add it to `columns`:".to_owned(),
-        );
+        let usable = "; to use one of numbers after all, add it to `columns`";
+        let usable = if columns.has_usable() { usable } else { "" };
+        lines.push(format!("Columns that are left out{usable}:"));
         lines.extend(left_out.into_iter().map(|column| format!("- {column}")));
     }
     lines.push(

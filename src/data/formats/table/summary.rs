@@ -100,6 +100,13 @@ impl Table<'_> {
             ColumnKind::Category => Cells::Categories,
             _ => cells(&present, self.decimal),
         };
+        if matches!(cells, Cells::Texts | Cells::Categories) {
+            // Among texts, words such as `none` are as good as others.
+            let is_empty = |row: &usize| texts[*row].is_empty();
+            missing = (0..texts.len()).filter(is_empty).collect();
+            let cells_of = texts.iter().enumerate().map(|(row, text)| (row, text.as_str()));
+            present = cells_of.filter(|(_, text)| !text.is_empty()).collect();
+        }
         let distinct = present.iter().map(|(_, text)| text).collect::<BTreeSet<_>>().len();
         ColumnSummary { name, cells, missing, distinct }
     }
@@ -204,7 +211,7 @@ mod tests {
         let text = "id;x;hole;kind;day;ok;odd;num\n\
                     7;1;2.5;cat;2024-01-05;true;1;20240105\n\
                     8;3;;dog;2024-01-06;False;2;20240106\n\
-                    9;3;inf;cat;NA;true;<3;20240107\n";
+                    9;3;inf;none;NA;true;<3;20240107\n";
         let columns = of_text(text, ';', '.');
         assert_eq!(
             words(&columns),
@@ -224,6 +231,7 @@ mod tests {
         let Cells::Integers(x) = columns[1].cells else { panic!("integers") };
         assert!(!x.is_even && !x.is_monotone);
         assert_eq!((&columns[2].missing[..], columns[2].distinct), (&[1, 2][..], 1));
+        assert_eq!((columns[3].missing.len(), columns[3].distinct), (0, 3), "none is a word");
         assert_eq!(columns[4].missing, [2]);
         assert_eq!(columns[6].cells, Cells::Mixed { row: 2, text: "<3".to_owned() });
     }
