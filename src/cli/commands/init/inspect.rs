@@ -88,6 +88,8 @@ pub(super) struct Inspection {
     pub(super) count: usize,
     /// Number of classes; none if the data have no classes.
     pub(super) classes: usize,
+    /// The classes, each with its number of samples.
+    pub(super) class_sizes: Vec<(String, usize)>,
     /// Number of inspected images that can't be decoded.
     pub(super) damaged: usize,
     /// Range, duplicates and so on.
@@ -103,18 +105,21 @@ impl Inspection {
         source: DatasetSpec,
         samples: Samples,
     ) -> Result<Self, InspectError> {
-        let classes = |annotations: &Annotations| {
-            annotations.classes.as_ref().map_or(0, |classes| classes.names.len())
+        let sizes = |annotations: &Annotations| -> Vec<(String, usize)> {
+            let classes = annotations.classes.iter();
+            classes
+                .flat_map(|classes| classes.names.iter().cloned().zip(classes.counts()))
+                .collect()
         };
-        let (form, count, classes, statistics, damages) = match samples {
+        let (form, count, class_sizes, statistics, damages) = match samples {
             Samples::Images(mut images) => {
                 let (points, damages) = sample_of(images.as_mut())?;
                 let count = images.catalog().count;
-                let classes = classes(&images.catalog().annotations);
+                let sizes = sizes(&images.catalog().annotations);
                 (
                     SampleForm::Image(images.shape()),
                     count,
-                    classes,
+                    sizes,
                     SampleStatistics::of(&points),
                     damages,
                 )
@@ -122,8 +127,8 @@ impl Inspection {
             Samples::Vectors(vectors, _) => {
                 let points = vectors.points();
                 let form = SampleForm::Vector { width: points.width() };
-                let classes = classes(vectors.annotations());
-                (form, points.rows(), classes, SampleStatistics::of(points), Vec::new())
+                let sizes = sizes(vectors.annotations());
+                (form, points.rows(), sizes, SampleStatistics::of(points), Vec::new())
             }
         };
         let damaged = damages.len();
@@ -132,7 +137,17 @@ impl Inspection {
             _ => format!("{damaged} images are damaged and ignored, such as {first}"),
         };
         let notes = damages.into_iter().next().map(note).into_iter().collect();
-        Ok(Self { kind: kind.to_owned(), source, form, count, classes, damaged, statistics, notes })
+        Ok(Self {
+            kind: kind.to_owned(),
+            source,
+            form,
+            count,
+            classes: class_sizes.len(),
+            class_sizes,
+            damaged,
+            statistics,
+            notes,
+        })
     }
 
     /// Adds notes on the statistics, or says that there is too little.
