@@ -7,7 +7,7 @@
 //! Reference: Denti, Doimo, Laio and Mira 2022, "The generalized ratios intrinsic dimension
 //! estimator".
 //! Assumptions: even density within the reach of the neighbor of twice the rank.
-//! Checked against: dadapy 0.3.4 (tests/reference/gride.py), and the closed form at k = 1.
+//! Checked against: dadapy 0.3.4 (tests/reference/gride.py).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,14 +94,14 @@ fn likeliest(logs: &[f64], k: usize) -> Option<(f64, f64)> {
     if total <= 0.0 {
         return None;
     }
-    // The slope of the log-likelihood falls with the dimension: from infinity to below 0.
+    // The slope of the log-likelihood falls with the dimension: from infinity to below 0. One point
+    // less takes the bias away, at k = 1 all of it.
     let slope = |dimension: f64| {
         let grown = |log: &f64| {
             let decayed = -(-dimension * log).exp_m1();
             if decayed > 0.0 { log / decayed } else { 1.0 / dimension }
         };
-        let sum = if rest > 0.0 { logs.iter().map(grown).sum::<f64>() } else { 0.0 };
-        count / dimension + rest * sum - all * total
+        (count - 1.0) / dimension + rest * logs.iter().map(grown).sum::<f64>() - all * total
     };
     let (mut low, mut high) = (0.0, count / total);
     while slope(high) > 0.0 {
@@ -136,7 +136,7 @@ mod tests {
     fn the_nearest_scale_has_a_closed_form() {
         let logs = [0.5, 0.25, 1.0, 0.1];
         let (dimension, spread) = likeliest(&logs, 1).unwrap();
-        assert!((dimension - 4.0 / 1.85).abs() < 1e-9, "{dimension}");
+        assert!((dimension - 3.0 / 1.85).abs() < 1e-9, "{dimension}");
         assert!((spread - dimension / 2.0).abs() < 1e-9, "{spread}");
         assert_eq!(likeliest(&[0.0, 0.0], 4), None);
     }

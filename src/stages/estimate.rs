@@ -73,7 +73,7 @@ const NOTE: &str = "note";
 /// (whole numbers), their difference `interval_width`, `dimension_corrected` (the estimate without
 /// its bias) and `subsample_spread` (its standard deviation over samples of the data). If the points
 /// give no upper bound, `interval_high` is the number of coordinates, and a `note` says so. What the
-/// interval means: `pcae-run explain IntervalSpec`. `interval: None` turns it off.
+/// interval means: `pcae-run explain Interval`. `interval: None` turns it off.
 ///
 /// With `truth`, the known dimension, `covered` is 1 if the interval holds it, else 0, and
 /// `hopeless` is 1 if so many points of that dimension are too few for the estimator whatever their

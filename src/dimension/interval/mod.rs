@@ -70,7 +70,7 @@ const LEAST_LOCAL: f64 = 0.9;
 /// resembles, such as points near several manifolds of different dimension, or noise that was not
 /// given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename = "Interval")]
 pub struct IntervalSpec {
     /// Share of manifolds whose dimension the interval should hold.
     pub level: Fraction,
@@ -321,8 +321,10 @@ mod tests {
             assert!(interval.high - interval.low <= 8.0, "{text}: {interval:?}");
             assert!((interval.corrected / 8.0).ln().abs() < 0.25, "{text}: {interval:?}");
             let whole = [interval.low, interval.high].map(f64::fract);
-            assert!(whole == [0.0; 2] && interval.subsample_spread > 0.0, "{text}: {interval:?}");
+            assert_eq!(whole, [0.0; 2], "{text}: {interval:?}");
         }
+        let spread = found("Mle(neighbors: 20)", &points, IntervalSpec::default()).subsample_spread;
+        assert!((0.05..0.5).contains(&spread), "{spread}");
         let Ok(Finding::Local(plain)) = spec("Mle(neighbors: 20)").estimate(&points, None) else {
             panic!("no estimate");
         };
