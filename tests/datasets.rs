@@ -132,7 +132,13 @@ fn estimates_from_few_points_carry_a_note_and_those_from_more_do_not() {
     sandbox.run().ok();
     for (stage, note) in [
         ("axes-5", Some("estimated from only 5 points, so this is a rough number")),
-        ("two-5", Some("estimated from only 4 points, so this is a rough number")),
+        (
+            "two-5",
+            Some(
+                "estimated from only 4 points, so this is a rough number; an interval needs at \
+                 least 30 points, so it is open",
+            ),
+        ),
         ("axes-40", None),
         ("two-40", None),
     ] {
@@ -144,6 +150,10 @@ fn estimates_from_few_points_carry_a_note_and_those_from_more_do_not() {
         let warning = note.map(|note| format!("warning: {note}"));
         assert_eq!(warning.is_some(), log.contains("warning"), "{stage}: {log}");
         assert!(warning.is_none_or(|warning| log.contains(&warning)), "{stage}: {log}");
+        let interval = ["interval_low", "interval_high"].map(|name| values[name].as_f64());
+        let [low, high] = interval.map(|end| end.unwrap_or(2.0));
+        assert!(low <= 2.0 && 2.0 <= high && high <= 3.0, "{stage}: {values}");
+        assert_eq!(interval[0].is_some(), stage.starts_with("two"), "{stage}: {values}");
     }
 }
 

@@ -94,6 +94,30 @@ fn a_table_keeps_its_columns_of_numbers_and_tells_the_rest() {
 }
 
 #[test]
+fn classes_with_enough_samples_get_a_dimension_each() {
+    let sandbox = folder();
+    let table = |rows: usize| {
+        let mut table = "a,b,c,class\n".to_owned();
+        for (row, x) in numbers(rows).iter().enumerate() {
+            let kind = ["old cat", "dog"][row % 2];
+            writeln!(table, "{x},{},{},{kind}", x * x, (7.0 * x).fract()).unwrap();
+        }
+        table
+    };
+    sandbox.write("pets.csv", &table(200));
+    let (_, text) = written(&sandbox, "pets.csv", "pets.ron");
+    assert!(text.contains(r#""old-cat": "old cat""#), "{text}");
+    assert!(text.contains(r#"select: {"class": Names([Axis(class)])}"#), "{text}");
+    assert!(text.contains(r#"records: [Each("class-dimension-{class}")]"#), "{text}");
+    // Too few of each class, yet every estimate has its interval and its scales.
+    sandbox.write("few.csv", &table(80));
+    let (_, text) = written(&sandbox, "few.csv", "few.ron");
+    assert!(!text.contains("class-dimension"), "{text}");
+    assert!(text.contains(r#"field: "interval_low""#), "{text}");
+    assert!(text.contains("DimensionByScale("), "{text}");
+}
+
+#[test]
 fn a_parquet_table_that_is_too_short_says_so() {
     let sandbox = folder();
     let table = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/arrays/table.parquet");

@@ -60,6 +60,7 @@ impl Estimator for CorrelationDimension {
             spread: variance.sqrt() / growth,
             points_used: near.rows(),
             duplicates: near.duplicates(),
+            ..Default::default()
         }))
     }
 

@@ -6,7 +6,7 @@ use crate::numerics::Points;
 use crate::numerics::units::Fraction;
 
 /// An estimator with its settings.
-pub(super) trait Estimator {
+pub(super) trait Estimator: Sync {
     /// Estimates the dimension of the points, with neighbors that were found before if there are.
     fn estimate(
         &self,
@@ -52,6 +52,11 @@ pub(super) trait Estimator {
     /// Returns whether shares of the variance are counted.
     fn is_count(&self) -> bool {
         false
+    }
+
+    /// Returns of how many points of a reference manifold the neighbors suffice to calibrate it.
+    fn calibration_queries(&self) -> usize {
+        400
     }
 
     /// Returns whether the order of the coordinates counts.

@@ -14,7 +14,7 @@ use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
 use super::pca_rules::PcaRule;
 use super::support::TWO_ARE_A_LINE;
-use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
+use super::{EstimateError, Finding, LocalEstimate, mean_and_error, own_quantiles};
 use crate::geometry::Neighbors;
 use crate::numerics::{PcaError, Points, PrincipalAxes};
 
@@ -36,7 +36,7 @@ impl LocalPca {
         let rows = points.rows();
         let spectrum = spectrum(points)?;
         let count = self.rule.count(&spectrum).ok_or(EstimateError::NoVariance { points: rows })?;
-        Ok(LocalEstimate { dimension: count, spread: 0.0, points_used: rows, duplicates: 0 })
+        Ok(LocalEstimate { dimension: count, points_used: rows, ..LocalEstimate::default() })
     }
 
     /// Counts axes around each point. The spread is the standard error of the mean, as if
@@ -60,8 +60,9 @@ impl LocalPca {
         let neighbors = self.neighbors.unwrap_or_default();
         let nothing = EstimateError::SameNeighbors { neighbors, points: near.rows() };
         let (dimension, spread) = mean_and_error(&found).ok_or(nothing)?;
-        let points_used = found.len();
-        Ok(LocalEstimate { dimension, spread, points_used, duplicates: near.duplicates() })
+        let (points_used, duplicates) = (found.len(), near.duplicates());
+        let own = own_quantiles(found);
+        Ok(LocalEstimate { dimension, spread, points_used, duplicates, own, ..Default::default() })
     }
 }
 
@@ -88,6 +89,11 @@ impl Estimator for LocalPca {
 
     fn fewest_points(&self) -> Option<(usize, &'static str)> {
         self.neighbors.is_none().then_some(TWO_ARE_A_LINE)
+    }
+
+    /// Axes of one neighborhood take long to find, and the counts of neighborhoods hardly scatter.
+    fn calibration_queries(&self) -> usize {
+        100
     }
 
     fn counts_all_axes(&self) -> bool {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
-use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
+use super::{EstimateError, Finding, LocalEstimate, mean_and_error, own_quantiles};
 use crate::geometry::Neighbors;
 use crate::numerics::Points;
 
@@ -84,7 +84,15 @@ impl Estimator for Mle {
             }
         };
         let duplicates = near.duplicates();
-        Ok(Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }))
+        let own = own_quantiles(sums.iter().filter(|s| **s > 0.0).map(|s| factor / s).collect());
+        Ok(Finding::Local(LocalEstimate {
+            dimension,
+            spread,
+            points_used,
+            duplicates,
+            own,
+            ..Default::default()
+        }))
     }
 
     fn neighbors(&self) -> Option<usize> {

@@ -6,6 +6,8 @@
 mod correlation;
 mod error;
 mod estimator;
+mod gride;
+mod interval;
 mod local_pca;
 mod mle;
 mod moments;
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::EstimateError;
 use self::estimator::{Estimator, estimators};
+pub use self::interval::{Interval, IntervalSpec};
 pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, rotated};
 pub use self::variance::CountOrder;
 use crate::geometry::Neighbors;
@@ -35,6 +38,7 @@ estimators! {
     Spectrum(spectrum::Spectrum), "Counts principal axes that hold a share of the variance.";
     Mle(mle::Mle), "Maximum likelihood of the distances to neighbors.";
     TwoNn(two_nn::TwoNn), "The ratio of the distances to two neighbors.";
+    Gride(gride::Gride), "The ratio of the distances to two neighbors, from scale to scale.";
     LocalPca(local_pca::LocalPca), "Counts principal axes, of neighborhoods or of all points.";
     CorrelationDimension(correlation::CorrelationDimension), "The growth of the number of close pairs.";
     Mom(moments::Mom), "The mean distance to neighbors, relative to the largest.";
@@ -65,6 +69,23 @@ impl EstimatorSpec {
         support::note(found, points, self.estimator().counts_all_axes())
     }
 
+    /// Computes the dimensions that an estimate of these points is compatible with.
+    pub fn interval(
+        &self,
+        points: &Points,
+        found: &LocalEstimate,
+        spec: IntervalSpec,
+        on_progress: &mut dyn FnMut(u64, u64),
+    ) -> Interval {
+        interval::interval(self.estimator(), points, found.dimension, spec, on_progress)
+    }
+
+    /// Returns whether so many points of a dimension are too few for the estimator, whatever their
+    /// shape: its neighborhoods are then nearly as large as the whole.
+    pub fn is_hopeless(&self, points: usize, dimension: f64) -> bool {
+        interval::is_hopeless(self.neighbors().unwrap_or(points), points, dimension)
+    }
+
     /// Returns how many neighbors of each point are used, if any are.
     pub fn neighbors(&self) -> Option<usize> {
         self.estimator().neighbors()
@@ -84,6 +105,20 @@ impl EstimatorSpec {
     /// Returns the further shares of the variance that are counted.
     pub fn also(&self) -> &[Fraction] {
         self.estimator().also()
+    }
+
+    /// Returns whether the dimension is estimated at several scales.
+    pub fn has_scales(&self) -> bool {
+        matches!(self, Self::Gride(_))
+    }
+
+    /// Returns whether the dimension is estimated at single points.
+    pub fn has_own(&self) -> bool {
+        match self {
+            Self::Mle(_) | Self::Mom(_) => true,
+            Self::LocalPca(settings) => settings.neighbors.is_some(),
+            _ => false,
+        }
     }
 
     /// Returns whether shares of the variance are counted.
@@ -121,7 +156,7 @@ pub struct Estimate {
 }
 
 /// A dimension found by looking at neighbors.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalEstimate {
     /// The estimated dimension.
     pub dimension: f64,
@@ -131,6 +166,23 @@ pub struct LocalEstimate {
     pub points_used: usize,
     /// How many neighbors coincided with their point and were left out.
     pub duplicates: usize,
+    /// The 10 %, 50 % and 90 % quantiles of the estimates of single points, where there are such.
+    pub own: Option<[f64; 3]>,
+    /// The dimension at each scale, where there are several.
+    pub scales: Vec<ScaleEstimate>,
+}
+
+/// The dimension at one scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScaleEstimate {
+    /// Rank of the farther of the two neighbors that are compared.
+    pub rank: usize,
+    /// Their mean distance, both together.
+    pub distance: f64,
+    /// The estimated dimension.
+    pub dimension: f64,
+    /// Its standard error, as if points were independent.
+    pub spread: f64,
 }
 
 /// Returns the name of the count at a share of the variance, such as `dimension_99.9`.
@@ -147,6 +199,13 @@ fn mean_and_error(numbers: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
     let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
     (!numbers.is_empty()).then_some((mean, error))
+}
+
+/// Returns the 10 %, 50 % and 90 % quantiles of the estimates of single points.
+fn own_quantiles(mut own: Vec<f64>) -> Option<[f64; 3]> {
+    own.sort_unstable_by(f64::total_cmp);
+    let last = own.len().checked_sub(1)? as f64;
+    Some([0.1, 0.5, 0.9].map(|share: f64| own[(share * last).round() as usize]))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::Estimator;
 use super::neighborhoods::Neighborhoods;
-use super::{EstimateError, Finding, LocalEstimate, mean_and_error};
+use super::{EstimateError, Finding, LocalEstimate, mean_and_error, own_quantiles};
 use crate::geometry::Neighbors;
 use crate::numerics::Points;
 
@@ -40,9 +40,16 @@ impl Estimator for Mom {
         };
         let own: Vec<f64> = near.iter().filter_map(own).collect();
         let (dimension, spread) = mean_and_error(&own).ok_or(EstimateError::EquallyFar)?;
-        let points_used = own.len();
-        let duplicates = near.duplicates();
-        Ok(Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }))
+        let (points_used, duplicates) = (own.len(), near.duplicates());
+        let own = own_quantiles(own);
+        Ok(Finding::Local(LocalEstimate {
+            dimension,
+            spread,
+            points_used,
+            duplicates,
+            own,
+            ..Default::default()
+        }))
     }
 
     fn neighbors(&self) -> Option<usize> {

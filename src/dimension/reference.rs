@@ -100,13 +100,14 @@ fn every_estimator_agrees_with_scikit_dimension() {
 ///
 /// The edge of the ball makes those that look far come out low, and Pope's form at k = 5 lies at
 /// 3/4 of the truth by its very definition.
-const CONTRACT: [(&str, f64); 9] = [
+const CONTRACT: [(&str, f64); 10] = [
     ("Mle(neighbors: 20, form: LevinaBickel)", 5.0),
     ("Mle(neighbors: 20, form: Unbiased)", 10.0),
     ("Mle(neighbors: 20, form: MacKayGhahramani)", 10.0),
     ("Mle(neighbors: 20, form: Pope)", 15.0),
     ("TwoNn()", 8.0),
     ("TwoNn(fit: Likelihood)", 8.0),
+    ("Gride(neighbors: 32)", 8.0),
     ("LocalPca(neighbors: 30, rule: FukunagaOlsen())", 2.0),
     ("CorrelationDimension()", 12.0),
     ("Mom(neighbors: 20)", 12.0),
@@ -209,4 +210,42 @@ fn neighbors_of_another_stage_give_the_same_as_a_search() {
         refused.to_string(),
         "20 neighbors of each point are needed, but the `neighbors` stage has 10: raise its `count`"
     );
+}
+
+#[derive(Deserialize)]
+struct GrideReference {
+    scale: f32,
+    cases: Vec<GrideCase>,
+}
+
+#[derive(Deserialize)]
+struct GrideCase {
+    name: String,
+    width: usize,
+    points: Vec<f32>,
+    dimensions: Vec<f64>,
+    spreads: Vec<f64>,
+    distances: Vec<f64>,
+}
+
+#[test]
+fn the_dimension_from_scale_to_scale_agrees_with_dadapy() {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/gride.json"));
+    let GrideReference { scale, cases } = serde_json::from_str(text).unwrap();
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        let values = case.points.iter().map(|value| value / scale).collect();
+        let found = local("Gride(neighbors: 64)", &Points::from_rows(case.width, values)).unwrap();
+        assert_eq!(found.scales.len(), 6);
+        for (at, scale) in found.scales.iter().enumerate() {
+            let pairs = [
+                (scale.dimension, case.dimensions[at]),
+                (scale.spread, case.spreads[at]),
+                (scale.distance, case.distances[at]),
+            ];
+            for (ours, theirs) in pairs {
+                assert!((ours / theirs - 1.0).abs() < 1e-4, "{} {scale:?} {theirs}", case.name);
+            }
+        }
+    }
 }

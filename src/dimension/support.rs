@@ -56,7 +56,7 @@ mod tests {
     use crate::dimension::EstimatorSpec;
     use crate::numerics::Seed;
 
-    const ESTIMATORS: [&str; 12] = [
+    const ESTIMATORS: [&str; 13] = [
         "Variance(threshold: 0.99)",
         "Spectrum(threshold: 0.99, also: [1.0])",
         "Mle(neighbors: 2, form: LevinaBickel)",
@@ -65,6 +65,7 @@ mod tests {
         "Mle(neighbors: 3)",
         "TwoNn()",
         "TwoNn(discard: 0, fit: Likelihood)",
+        "Gride(neighbors: 2)",
         "LocalPca(rule: FukunagaOlsen())",
         "LocalPca(neighbors: 3, rule: ParticipationRatio)",
         "CorrelationDimension(near: 1, far: 2)",

@@ -86,7 +86,13 @@ impl Estimator for TwoNn {
         }
         let spread = dimension / (kept as f64).sqrt();
         let duplicates = near.duplicates();
-        Ok(Finding::Local(LocalEstimate { dimension, spread, points_used: kept, duplicates }))
+        Ok(Finding::Local(LocalEstimate {
+            dimension,
+            spread,
+            points_used: kept,
+            duplicates,
+            ..Default::default()
+        }))
     }
 
     fn neighbors(&self) -> Option<usize> {

@@ -3,20 +3,33 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::report_counts;
 use super::samples::SampleKind;
-use crate::dimension::{EstimatorSpec, Finding, LocalEstimate, count_name};
+use crate::dimension::{
+    EstimatorSpec, Finding, Interval, IntervalSpec, LocalEstimate, ScaleEstimate, count_name,
+};
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::lifecycle::Progress;
 use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::Neighbors;
 use crate::numerics::Points;
-use crate::numerics::units::Fraction;
+use crate::numerics::units::{Fraction, PositiveF64};
 use crate::report::{RecordValue, Values};
 
 /// Names of the values of a count.
 const COUNT: [&str; 4] = ["dimension", "share", "total_variance", "variances"];
 /// Names of the values of a dimension estimated from neighbors.
 const LOCAL: [&str; 4] = ["dimension", "spread", "points_used", "duplicates"];
+
+/// Names of the quantiles of the estimates of single points.
+const OWN: [&str; 3] = ["own_10", "own_50", "own_90"];
+/// Names of the lists of an estimate at several scales.
+const SCALES: [&str; 4] = ["scale_ranks", "scale_distances", "scale_dimensions", "scale_spreads"];
+/// Names of the values of an interval.
+const INTERVAL: [&str; 5] =
+    ["interval_low", "interval_high", "interval_width", "dimension_corrected", "subsample_spread"];
+/// Names of what a known dimension tells of an interval.
+const TRUTH: [&str; 2] = ["covered", "hopeless"];
 
 /// Name of what is said of an estimate from few points.
 const NOTE: &str = "note";
@@ -45,13 +58,27 @@ const NOTE: &str = "note";
 /// `also` counts at further shares: `also: [0.999]` adds the value `dimension_99.9`.
 ///
 /// The other estimators look at neighbors and need neither an order nor a model: `Mle`, `TwoNn`,
-/// `LocalPca`, `CorrelationDimension` and `Mom`. Several of them can share the neighbors of one
-/// stage.
+/// `Gride`, `LocalPca`, `CorrelationDimension` and `Mom`. Several of them can share the neighbors of
+/// one stage.
 ///
 /// A count records `dimension`, `share`, `total_variance`, `variances`, and one for each share
 /// in `also`. All others record `dimension`, `spread` (its standard error, as if points were
 /// independent), `points_used`, and `duplicates` (neighbors ignored because they coincide with
-/// their point). Where there are too few points for more than a rough number, a `note` says so.
+/// their point). Those that estimate at single points record the quantiles of these, `own_10`,
+/// `own_50` and `own_90`; from k neighbors such an estimate scatters by about 1 / sqrt(k) of
+/// itself even where the dimension is the same everywhere. Where there are too few points for more
+/// than a rough number, a `note` says so.
+///
+/// Every estimate but a count has an interval that includes bias: `interval_low` and `interval_high`
+/// (whole numbers), their difference `interval_width`, `dimension_corrected` (the estimate without
+/// its bias) and `subsample_spread` (its standard deviation over samples of the data). If the points
+/// give no upper bound, `interval_high` is the number of coordinates, and a `note` says so. What the
+/// interval means: `pcae-run explain Interval`. `interval: None` turns it off.
+///
+/// With `truth`, the known dimension, `covered` is 1 if the interval holds it, else 0, and
+/// `hopeless` is 1 if so many points of that dimension are too few for the estimator whatever their
+/// shape: its neighbors then lie at more than 0.9 of the distance of all points, as (k / n)^(1 / d)
+/// says. There is no `covered` then.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
@@ -62,11 +89,28 @@ pub struct Estimate {
     pub neighbors: Option<StageRef<Neighbors>>,
     /// How their dimension is estimated.
     pub estimator: EstimatorSpec,
+    /// The interval around the estimate; `None` leaves it out. Counts have none.
+    #[serde(default = "default_interval", skip_serializing_if = "is_default_interval")]
+    #[schemars(!skip_serializing_if)]
+    pub interval: Option<IntervalSpec>,
+    /// The known dimension, which the interval is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<PositiveF64>,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the default of an optional setting")]
+fn default_interval() -> Option<IntervalSpec> {
+    Some(IntervalSpec::default())
+}
+
+fn is_default_interval(interval: &Option<IntervalSpec>) -> bool {
+    *interval == default_interval()
 }
 
 impl Stage for Estimate {
     fn kind(&self) -> Kind {
-        Kind { name: "Estimate", version: 1 }
+        // Counts have been the same since the first version.
+        Kind { name: "Estimate", version: if self.estimator.is_count() { 1 } else { 2 } }
     }
 
     fn inputs(&self) -> Vec<Input> {
@@ -98,6 +142,20 @@ impl Stage for Estimate {
         if let Some(message) = self.estimator.problem() {
             found.push(problem("estimator", message, "see `pcae-run explain Estimate`"));
         }
+        if self.estimator.is_count()
+            && self.interval.is_some_and(|own| own != IntervalSpec::default())
+        {
+            found.push(problem(
+                "interval",
+                "a count has no interval".to_owned(),
+                "delete this line",
+            ));
+        }
+        let has_interval = self.interval.is_some() && !self.estimator.is_count();
+        if self.truth.is_some() && !has_interval {
+            let message = "`truth` is compared with an interval, but there is none".to_owned();
+            found.push(problem("truth", message, "delete this line"));
+        }
         let length = inputs.one("neighbors").and_then(|made| made.row_length);
         match (self.neighbors.is_some(), self.estimator.neighbors()) {
             (true, None) => found.push(problem(
@@ -119,9 +177,18 @@ impl Stage for Estimate {
     }
 
     fn values(&self) -> Option<Vec<String>> {
-        let names = if self.estimator.is_count() { COUNT } else { LOCAL };
+        let mut names: Vec<&str> = Vec::new();
+        if self.estimator.is_count() {
+            names.extend(COUNT);
+        } else {
+            names.extend(LOCAL);
+            names.extend(self.interval.iter().flat_map(|_| INTERVAL));
+            names.extend(self.truth.iter().flat_map(|_| TRUTH));
+            names.extend(if self.estimator.has_scales() { &SCALES[..] } else { &[] });
+            names.extend(if self.estimator.has_own() { &OWN[..] } else { &[] });
+        }
         let further = self.estimator.also().iter().copied().map(count_name);
-        Some(names.map(str::to_owned).into_iter().chain(further).collect())
+        Some(names.into_iter().map(str::to_owned).chain(further).collect())
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
@@ -134,27 +201,62 @@ impl Stage for Estimate {
                 "dimension {}, with {:.4} of the total variance {:.6}",
                 count.dimension, count.share, count.total_variance
             )),
-            Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }) => context
-                .log(&format!(
-                    "dimension {dimension:.4} with a standard error of {spread:.4} from \
+            Finding::Local(LocalEstimate {
+                dimension, spread, points_used, duplicates, ..
+            }) => context.log(&format!(
+                "dimension {dimension:.4} with a standard error of {spread:.4} from \
                      {points_used} points; {duplicates} duplicate neighbors ignored"
-                )),
+            )),
         }
-        let note = self.estimator.note(&points, &found);
+        let mut notes: Vec<String> = self.estimator.note(&points, &found).into_iter().collect();
+        let mut further = Values::new();
+        if let (Finding::Local(local), Some(spec)) = (&found, self.interval) {
+            let mut report = report_counts(context, "reference manifold");
+            let interval = self.estimator.interval(&points, local, spec, &mut report);
+            drop(report);
+            context.log(&format!(
+                "the interval is {} to {}, the estimate without bias {:.2}",
+                interval.low, interval.high, interval.corrected
+            ));
+            further.extend(self.compared(&interval, points.rows()));
+            further.extend(interval_values(&interval));
+            notes.extend(interval.note);
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         if let Some(note) = &note {
             context.log(&format!("warning: {note}"));
             context.progress(Progress { message: Some(note.clone()), ..Progress::default() });
         }
         let mut values = record(found, self.estimator.also());
+        values.extend(further);
         values.extend(note.map(|note| (NOTE.to_owned(), RecordValue::Text(note))));
         context.store(&values)
     }
 }
 
+impl Estimate {
+    /// Says whether the interval holds the known dimension, if it is known.
+    fn compared(&self, interval: &Interval, points: usize) -> Values {
+        let Some(truth) = self.truth.map(PositiveF64::get) else { return Values::new() };
+        let is_hopeless = self.estimator.is_hopeless(points, truth);
+        let flag = |is_so: bool| RecordValue::Number(f64::from(u8::from(is_so)));
+        let [covered, hopeless] = TRUTH.map(str::to_owned);
+        let covered = (!is_hopeless).then(|| (covered, flag(interval.holds(truth))));
+        covered.into_iter().chain([(hopeless, flag(is_hopeless))]).collect()
+    }
+}
+
+/// Lists the numbers of an interval under their names.
+fn interval_values(interval: &Interval) -> impl Iterator<Item = (String, RecordValue)> {
+    let Interval { low, high, corrected, subsample_spread, .. } = *interval;
+    let values = [low, high, high - low, corrected, subsample_spread];
+    INTERVAL.map(str::to_owned).into_iter().zip(values.map(RecordValue::Number))
+}
+
 /// Lists the numbers of an estimate under their names.
 fn record(found: Finding, also: &[Fraction]) -> Values {
     let count = |number: usize| RecordValue::Number(number as f64);
-    let (names, values, further) = match found {
+    match found {
         Finding::Count(estimate, further) => {
             let values = [
                 count(estimate.dimension),
@@ -162,16 +264,31 @@ fn record(found: Finding, also: &[Fraction]) -> Values {
                 RecordValue::Number(estimate.total_variance),
                 RecordValue::List(estimate.variances),
             ];
-            (COUNT, values, further)
+            let further = also.iter().copied().map(count_name).zip(further.into_iter().map(count));
+            COUNT.map(str::to_owned).into_iter().zip(values).chain(further).collect()
         }
-        Finding::Local(LocalEstimate { dimension, spread, points_used, duplicates }) => {
-            let numbers = [dimension, spread].map(RecordValue::Number);
-            let [dimension, spread] = numbers;
-            (LOCAL, [dimension, spread, count(points_used), count(duplicates)], Vec::new())
+        Finding::Local(local) => {
+            let LocalEstimate { dimension, spread, points_used, duplicates, own, scales } = local;
+            let [dimension, spread] = [dimension, spread].map(RecordValue::Number);
+            let values = [dimension, spread, count(points_used), count(duplicates)];
+            let own =
+                own.into_iter().flat_map(|own| OWN.into_iter().zip(own.map(RecordValue::Number)));
+            let named = LOCAL.into_iter().zip(values).chain(own).chain(scale_values(&scales));
+            named.map(|(name, value)| (name.to_owned(), value)).collect()
         }
-    };
-    let further = also.iter().copied().map(count_name).zip(further.into_iter().map(count));
-    names.into_iter().map(str::to_owned).zip(values).chain(further).collect()
+    }
+}
+
+/// Lists what was found at each scale, if there are several.
+fn scale_values(scales: &[ScaleEstimate]) -> impl Iterator<Item = (&'static str, RecordValue)> {
+    let columns: [fn(&ScaleEstimate) -> f64; 4] = [
+        |scale| scale.rank as f64,
+        |scale| scale.distance,
+        |scale| scale.dimension,
+        |scale| scale.spread,
+    ];
+    let lists = columns.map(|column| RecordValue::List(scales.iter().map(column).collect()));
+    SCALES.into_iter().zip(lists).filter(|_| !scales.is_empty())
 }
 
 /// A stage and the key of its settings; when the key changes, every user computes again.
@@ -258,15 +375,66 @@ mod tests {
         assert_eq!(found, numbers);
         assert_eq!(counting.values().unwrap().len(), numbers.len());
         assert!(counting.values().unwrap().iter().all(|name| numbers.contains_key(name)));
-        let local = LocalEstimate { dimension: 2.5, spread: 0.5, points_used: 7, duplicates: 3 };
+        let scales = vec![ScaleEstimate { rank: 2, distance: 0.5, dimension: 2.5, spread: 0.5 }];
+        let local = LocalEstimate {
+            dimension: 2.5,
+            spread: 0.5,
+            points_used: 7,
+            duplicates: 3,
+            own: Some([1.0, 2.0, 3.0]),
+            scales,
+        };
         let numbers = expected(&[
             ("dimension", RecordValue::Number(2.5)),
             ("spread", RecordValue::Number(0.5)),
             ("points_used", RecordValue::Number(7.0)),
             ("duplicates", RecordValue::Number(3.0)),
+            ("own_10", RecordValue::Number(1.0)),
+            ("own_50", RecordValue::Number(2.0)),
+            ("own_90", RecordValue::Number(3.0)),
+            ("scale_ranks", RecordValue::List(vec![2.0])),
+            ("scale_distances", RecordValue::List(vec![0.5])),
+            ("scale_dimensions", RecordValue::List(vec![2.5])),
+            ("scale_spreads", RecordValue::List(vec![0.5])),
         ]);
         assert_eq!(record(Finding::Local(local), &[]), numbers);
-        let looking = stage("estimator: Mom((neighbors: 20))");
-        assert!(looking.values().unwrap().iter().all(|name| numbers.contains_key(name)));
+        for estimator in ["Mom((neighbors: 20))", "Gride((neighbors: 20))", "TwoNn(())"] {
+            let looking = stage(&format!("estimator: {estimator}, interval: None"));
+            assert!(looking.values().unwrap().iter().all(|name| numbers.contains_key(name)));
+        }
+    }
+
+    #[test]
+    fn a_known_dimension_is_compared_with_the_interval_unless_the_case_is_hopeless() {
+        let interval =
+            |low, high| Interval { low, high, corrected: 10.0, subsample_spread: 0.1, note: None };
+        let compared = |truth: f64, points| {
+            let stage = stage(&format!("estimator: Mle((neighbors: 20)), truth: Some({truth:?})"));
+            assert!(stage.values().unwrap().contains(&"covered".to_owned()));
+            let values = stage.compared(&interval(9.0, 13.0), points);
+            TRUTH.map(|name| values.get(name).cloned())
+        };
+        let number = |number| Some(RecordValue::Number(number));
+        assert_eq!(compared(9.0, 2500), [number(1.0), number(0.0)]);
+        assert_eq!(compared(14.0, 2500), [number(0.0), number(0.0)]);
+        // 20 of 2,500 points of dimension 70 lie at 0.93 of the distance of all.
+        assert_eq!(compared(70.0, 2500), [None, number(1.0)]);
+    }
+
+    #[test]
+    fn counts_have_neither_interval_nor_truth() {
+        let problems = |settings: &str| {
+            let stage = stage(&format!("estimator: Spectrum((threshold: 0.9)), {settings}"));
+            problems_of(&stage, &[made("points", None)])
+        };
+        assert!(problems("interval: None").is_empty());
+        assert_eq!(
+            problems("interval: Some((level: 0.5))"),
+            ["interval: a count has no interval (delete this line)"]
+        );
+        assert_eq!(
+            problems("truth: Some(3)"),
+            ["truth: `truth` is compared with an interval, but there is none (delete this line)"]
+        );
     }
 }

@@ -102,6 +102,8 @@ pub(super) struct Inspection {
     pub(super) count: usize,
     /// Number of classes; none if the data have no classes.
     pub(super) classes: usize,
+    /// The classes, each with its number of samples.
+    pub(super) class_sizes: Vec<(String, usize)>,
     /// Number of inspected images that can't be decoded.
     pub(super) damaged: usize,
     /// Range, duplicates and so on.
@@ -121,19 +123,22 @@ impl Inspection {
         source: DatasetSpec,
         samples: Samples,
     ) -> Result<Self, InspectError> {
-        let classes = |annotations: &Annotations| {
-            annotations.classes.as_ref().map_or(0, |classes| classes.names.len())
+        let sizes = |annotations: &Annotations| -> Vec<(String, usize)> {
+            let classes = annotations.classes.iter();
+            classes
+                .flat_map(|classes| classes.names.iter().cloned().zip(classes.counts()))
+                .collect()
         };
         let mut notes = Vec::new();
-        let (form, count, classes, statistics, damages) = match samples {
+        let (form, count, class_sizes, statistics, damages) = match samples {
             Samples::Images(mut images) => {
                 let (points, damages) = sample_of(images.as_mut())?;
                 let count = images.catalog().count;
-                let classes = classes(&images.catalog().annotations);
+                let sizes = sizes(&images.catalog().annotations);
                 (
                     SampleForm::Image(images.shape()),
                     count,
-                    classes,
+                    sizes,
                     SampleStatistics::of(&points),
                     damages,
                 )
@@ -141,9 +146,9 @@ impl Inspection {
             Samples::Vectors(vectors, _) => {
                 let points = vectors.points();
                 let form = SampleForm::Vector { width: points.width() };
-                let classes = classes(vectors.annotations());
+                let sizes = sizes(vectors.annotations());
                 notes.extend_from_slice(vectors.notes());
-                (form, points.rows(), classes, SampleStatistics::of(points), Vec::new())
+                (form, points.rows(), sizes, SampleStatistics::of(points), Vec::new())
             }
         };
         let damaged = damages.len();
@@ -157,7 +162,8 @@ impl Inspection {
             source,
             form,
             count,
-            classes,
+            classes: class_sizes.len(),
+            class_sizes,
             damaged,
             statistics,
             notes,

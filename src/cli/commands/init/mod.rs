@@ -1,9 +1,11 @@
 //! `pcae-run init`: inspects data and writes a pipeline that estimates their dimension.
 //!
 //! `inspect.rs` finds out what the data are (`array.rs`, `table.rs` with `columns.rs`, `images.rs`,
-//! `statistics.rs`), `settings.rs` chooses settings that suit them, `write.rs` puts both into the text of a pipeline.
+//! `statistics.rs`), `settings.rs` chooses settings that suit them, `write.rs` puts both into the text
+//! of a pipeline (`classes.rs`: the part for each class).
 
 mod array;
+mod classes;
 mod columns;
 mod images;
 mod inspect;

@@ -1,5 +1,6 @@
 //! The text of a pipeline, from what the data are and the settings that suit them.
 
+use super::classes::ClassPart;
 use super::columns::Columns;
 use super::inspect::Inspection;
 use super::settings::Settings;
@@ -29,6 +30,7 @@ pub(super) fn pipeline(
     let (source, data) = (source(&inspection.source), data_stages(settings));
     let columns = inspection.columns.as_ref().map(columns_comment).unwrap_or_default();
     let path = quoted(place);
+    let classes = ClassPart::of(inspection, settings);
     format!(
         r#"// The intrinsic dimension of {name}: {what}.
 //
@@ -74,7 +76,7 @@ Pipeline(
             "local-pca": LocalPca(neighbors: {local}, rule: FukunagaOlsen()),
             "correlation": CorrelationDimension(near: {half}, far: {near}),
             "moments": Mom(neighbors: {near}),
-        }},
+        }},{class_axis}
     }},
     shared: {{
         "beta": {beta:?},
@@ -120,18 +122,26 @@ Pipeline(
             model: "train-{{model}}-{{seed}}", data: "test-data", metric: SquaredError,
         ),
 
-        // Estimates from the distances to neighbors alone, without a model.
+        // Estimates from the distances to neighbors alone, without a model, each with an interval that
+        // includes bias (`pcae-run explain Estimate`).
         "neighbors": Neighbors(data: "train-data", count: {local}),
         "dimension-{{estimator}}": Estimate(
             points: "train-data", neighbors: "neighbors", estimator: Axis(estimator),
         ),
-
+        // The dimension at small and at large distances.
+        "dimension-by-scale": Estimate(
+            points: "train-data", neighbors: "neighbors", estimator: Gride(neighbors: {local}),
+            interval: None,
+        ),
+{class_stages}
 {reports}"#,
         beta = settings.beta,
         light_beta = settings.beta / 10.0,
         update = (length / 10).max(1),
         half = (near / 2).max(1),
         reports = REPORTS.replace("MODEL_TITLES", MODEL_TITLES),
+        class_axis = classes.axis,
+        class_stages = classes.stages,
     )
 }
 
@@ -159,17 +169,27 @@ const REPORTS: &str = r#"        "dimension": Table(
         ),
         "model-free": Table(
             records: [Each("dimension-{estimator}")],
-            caption: "Dimension from the distances to neighbors, without a model. Spread: standard error over samples.",
+            caption: "Dimension from the distances to neighbors, without a model. The 90 % interval includes the bias of the estimator on manifolds of known dimension with as many points. Spread: standard error over samples.",
             label: "Estimators",
             rows: ["estimator"],
             values: [
                 Value(field: "dimension", title: "Dimension", digits: 1),
+                Value(field: "interval_low", title: "90 % interval from", digits: 0),
+                Value(field: "interval_high", title: "to", digits: 0),
+                Value(field: "dimension_corrected", title: "Without bias", digits: 1),
                 Value(field: "spread", title: "Spread", digits: 2),
             ],
             titles: {
                 "estimator": "Estimator", "mle": "MLE", "two-nn": "TwoNN", "local-pca": "local PCA",
                 "correlation": "correlation", "moments": "moments",
             },
+        ),
+        "scales": Figure(
+            records: ["dimension-by-scale"],
+            picture: DimensionByScale(
+                caption: "Dimension against scale, without a model. A level line is a dimension of the data; one that falls speaks of noise at small distances, one that rises of curvature or of parts close together.",
+                label: "Scales",
+            ),
         ),
         "spectrum": Figure(
             records: [Each("variances-{model}-{seed}")],
@@ -290,6 +310,6 @@ fn call<const N: usize>(name: &str, fields: [Option<String>; N]) -> String {
 }
 
 /// Returns a text as a pipeline writes it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

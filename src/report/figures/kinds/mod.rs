@@ -6,6 +6,7 @@ mod bars;
 mod code_scatter;
 mod contact_sheet;
 mod coordinate_course;
+mod dimension_by_scale;
 mod distance_scatter;
 mod interpolation;
 mod learning_curves;
@@ -107,6 +108,7 @@ figure_kinds! {
     CodeScatter(code_scatter::CodeScatterSpec, "Two coordinates of codes, one panel per model."),
     ContactSheet(contact_sheet::ContactSheetSpec, "The images themselves."),
     CoordinateCourse(coordinate_course::CoordinateCourseSpec, "Each coordinate over the epochs."),
+    DimensionByScale(dimension_by_scale::DimensionByScaleSpec, "The estimated dimension against the distance."),
     DistanceScatter(distance_scatter::DistanceScatterSpec, "Distances between codes against geodesic ones."),
     Interpolation(interpolation::InterpolationSpec, "What models decode between two samples."),
     LearningCurves(learning_curves::LearningCurvesSpec, "What training recorded in each epoch."),
