@@ -138,9 +138,11 @@ fn answer(evidence: &Evidence, range: Option<&DimensionRange>) -> String {
     let interval = interval_text(&range.interval);
     match range.basis {
         Basis::Estimates => {
-            let estimates = match &evidence.estimates[..] {
-                [_] => "the estimate without a model".to_owned(),
-                all => format!("the {} estimates without a model", all.len()),
+            let (all, used) = (evidence.estimates.len(), range::central(&evidence.estimates).len());
+            let estimates = match (used, all) {
+                (_, 1) => "the estimate without a model".to_owned(),
+                (used, all) if used < all => format!("{used} of {all} estimates without a model"),
+                (_, all) => format!("the {all} estimates without a model"),
             };
             format!(
                 "The intrinsic dimension appears to be {dimension}, the range of {estimates} with \

@@ -3,13 +3,18 @@
 //! With intervals: all values that more than half of them hold. If each of them misses the truth
 //! with a probability of at most 10 %, this set misses it with at most 20 %, however the estimators
 //! depend on each other (majority vote of confidence sets: Gasparin and Ramdas 2024, theorem 2.1).
-//! Without intervals: all estimates with two standard errors, which do not include bias.
+//! Without intervals: the estimates near their median with two standard errors, which do not include
+//! bias.
 //! A dimension is a whole number, so a range without one is widened to the next ones.
 
 use super::evidence::{Evidence, Interval, ModelFreeEstimate};
 
 /// Standard errors on either side of an estimate without an interval.
 const ERRORS: f64 = 2.0;
+/// An estimate without an interval is near the median up to this many times it, or its inverse.
+const NEAR: f64 = 1.3;
+/// In small dimensions it is near the median up to this difference.
+const NEAR_BY: f64 = 1.0;
 
 /// What a range rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +56,11 @@ impl DimensionRange {
             low: (estimate.dimension - ERRORS * estimate.spread).max(0.0),
             high: Some(estimate.dimension + ERRORS * estimate.spread),
         };
-        let Interval { low, high } = union(&estimates.iter().map(around).collect::<Vec<_>>())?;
-        let largest = estimates.iter().map(|estimate| estimate.dimension).fold(0.0, f64::max);
+        let central: Vec<Interval> = central(estimates).into_iter().map(around).collect();
+        let Interval { low, high } = union(&central)?;
+        let middle = median(estimates)?;
         // Estimates above what the points can support are too low, by nobody knows how much.
-        let is_supported = most_points(estimates).is_none_or(|points| largest <= supported(points));
+        let is_supported = most_points(estimates).is_none_or(|points| middle <= supported(points));
         let high = high.map(f64::ceil).filter(|_| is_supported);
         Some(Self { interval: Interval { low: low.floor(), high }, basis: Basis::Estimates })
     }
@@ -63,6 +69,26 @@ impl DimensionRange {
     pub(super) fn whole_numbers(&self) -> Option<(f64, f64)> {
         Some((self.interval.low.ceil(), self.interval.high?.floor()))
     }
+}
+
+/// Returns the median of some estimates.
+pub(super) fn median(estimates: &[ModelFreeEstimate]) -> Option<f64> {
+    let mut sorted: Vec<f64> = estimates.iter().map(|estimate| estimate.dimension).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) =
+        (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
+    Some(f64::midpoint(*low, *high))
+}
+
+/// Returns the estimates near the median if these are most, else all of them.
+pub(super) fn central(estimates: &[ModelFreeEstimate]) -> Vec<&ModelFreeEstimate> {
+    let middle = median(estimates).unwrap_or_default();
+    let is_near = |estimate: &&ModelFreeEstimate| {
+        let (low, high) = (estimate.dimension.min(middle), estimate.dimension.max(middle));
+        high <= NEAR * low || high - low <= NEAR_BY
+    };
+    let near: Vec<_> = estimates.iter().filter(is_near).collect();
+    if 2 * near.len() > estimates.len() { near } else { estimates.iter().collect() }
 }
 
 /// Returns the number of points of the estimate that has the most.
@@ -173,5 +199,22 @@ mod tests {
         assert_eq!(found([3.7, 4.4], 1000), interval(3.0, 5.0));
         assert_eq!(found([8.4, 9.1], 3000), open(8.0));
         assert_eq!(found([8.4, 9.1], 100_000), interval(8.0, 10.0));
+    }
+
+    #[test]
+    fn one_estimate_of_unknown_bias_that_is_far_from_the_others_does_not_widen_the_range() {
+        let found = |dimensions: &[f64]| {
+            let estimate = |dimension: &f64| ModelFreeEstimate {
+                title: "e".to_owned(),
+                dimension: *dimension,
+                spread: 0.02,
+                interval: None,
+                points: Some(4500),
+            };
+            let estimates = dimensions.iter().map(estimate).collect();
+            DimensionRange::of(&Evidence { estimates, ..Evidence::default() }).unwrap().interval
+        };
+        assert_eq!(found(&[4.5, 4.3, 9.0, 4.6, 5.1]), interval(4.0, 6.0));
+        assert_eq!(found(&[2.0, 4.0, 7.0, 12.0]), interval(1.0, 13.0), "there is no majority");
     }
 }

@@ -3,7 +3,7 @@
 //! A rule is one function and one line of [`RULES`]; a rule that finds nothing says nothing.
 
 use super::evidence::{Evidence, Interval, ModelFreeEstimate, ModelResult};
-use super::range::{Basis, DimensionRange, most_points, supported};
+use super::range::{Basis, DimensionRange, central, median, most_points, supported};
 use super::wording::{Verb, count_range, interval_text, list, number, thousands};
 
 /// A model is worse than the baseline from this many times its error on.
@@ -144,10 +144,13 @@ fn with_counts(models: &[&ModelResult]) -> String {
 /// The estimators contradict each other.
 fn estimates_disagree(case: &Case<'_>) -> Option<(String, Option<String>)> {
     let range = case.range?;
-    let estimates = &case.evidence.estimates;
+    let estimates = match range.basis {
+        Basis::Estimates => central(&case.evidence.estimates),
+        Basis::Majority | Basis::Union => case.evidence.estimates.iter().collect(),
+    };
     let dimension = |estimate: &&ModelFreeEstimate| estimate.dimension;
-    let least = estimates.iter().min_by(|a, b| dimension(a).total_cmp(&dimension(b)))?;
-    let most = estimates.iter().max_by(|a, b| dimension(a).total_cmp(&dimension(b)))?;
+    let least = estimates.iter().copied().min_by(|a, b| dimension(a).total_cmp(&dimension(b)))?;
+    let most = estimates.iter().copied().max_by(|a, b| dimension(a).total_cmp(&dimension(b)))?;
     let apart =
         most.dimension > FAR_APART * least.dimension && most.dimension - least.dimension > 1.0;
     let disagree = match range.basis {
@@ -171,7 +174,10 @@ fn estimates_disagree(case: &Case<'_>) -> Option<(String, Option<String>)> {
 
 /// Some intervals do not meet the range of the others.
 fn estimate_outside(case: &Case<'_>) -> Option<(String, Option<String>)> {
-    let range = case.range.filter(|range| range.basis == Basis::Majority)?;
+    let range = case.range?;
+    if range.basis == Basis::Estimates {
+        return estimate_far_off(&case.evidence.estimates);
+    }
     let outside = case.evidence.estimates.iter().filter_map(|estimate| {
         let interval = estimate.interval.filter(|interval| !interval.meets(&range.interval))?;
         Some(format!("{} ({})", estimate.title, interval_text(&interval)))
@@ -186,13 +192,27 @@ fn estimate_outside(case: &Case<'_>) -> Option<(String, Option<String>)> {
     Some((text, None))
 }
 
+/// Some estimates of unknown bias are far from most others.
+fn estimate_far_off(estimates: &[ModelFreeEstimate]) -> Option<(String, Option<String>)> {
+    let central = central(estimates);
+    let far = estimates.iter().filter(|one| !central.contains(one));
+    let far: Vec<String> =
+        far.map(|one| format!("{} ({})", one.title, number(one.dimension))).collect();
+    let (estimate, is) = match far.len() {
+        0 => return None,
+        1 => ("estimate", "is"),
+        _ => ("estimates", "are"),
+    };
+    let text = format!("The {estimate} of {} {is} far from the others and left out.", list(&far));
+    Some((text, None))
+}
+
 /// The points are too few for estimates of this size.
 fn few_points(case: &Case<'_>) -> Option<(String, Option<String>)> {
     let points = most_points(&case.evidence.estimates)?;
-    let Interval { low, high } = case.range?.interval;
-    let largest = case.evidence.estimates.iter().map(|one| one.dimension).fold(low, f64::max);
-    let dimension = high.map_or(largest, |high| high.min(largest)).ceil();
-    (largest > supported(points)).then(|| {
+    let middle = median(&case.evidence.estimates)?;
+    let dimension = middle.ceil();
+    (middle > supported(points)).then(|| {
         let text = format!(
             "{} points are few for this dimension: as a rule of thumb, estimates are reliable up to \
              2 log10(n) = {} and tend to be too low above that.",
@@ -446,6 +466,22 @@ mod tests {
         assert!(disagree(4.0, 6.0));
         assert!(!disagree(4.0, 4.8), "a fifth is no contradiction");
         assert!(!disagree(1.0, 1.9), "less than one is none either");
+    }
+
+    #[test]
+    fn without_intervals_an_estimate_far_from_most_others_is_named() {
+        let mut evidence = with(model("PCAE", &[4.0]));
+        evidence.estimates.push(estimate("local PCA", 8.0, 10.0, 3000));
+        for estimate in &mut evidence.estimates {
+            estimate.interval = None;
+        }
+        assert_eq!(
+            text(&evidence, "estimate-outside").unwrap(),
+            "The estimate of local PCA (9) is far from the others and left out."
+        );
+        assert_eq!(text(&evidence, "estimates-disagree"), None);
+        evidence.estimates.pop();
+        assert_eq!(text(&evidence, "estimate-outside"), None);
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub(super) fn thousands(count: usize) -> String {
 /// Writes an interval.
 pub(super) fn interval_text(interval: &Interval) -> String {
     match interval.high {
+        Some(high) if number(high) == number(interval.low) => number(high),
         Some(high) => format!("{} to {}", number(interval.low), number(high)),
         None => format!("at least {}", number(interval.low)),
     }
@@ -86,6 +87,7 @@ mod tests {
         assert_eq!(count_range(&[4.0, 4.0]), "4");
         assert_eq!(count_range(&[6.0, 4.0]), "4 to 6");
         assert_eq!(interval_text(&Interval { low: 7.25, high: None }), "at least 7.2");
+        assert_eq!(interval_text(&Interval { low: 4.0, high: Some(4.0) }), "4");
         assert_eq!(Verb::of(1).form("agree"), "agrees");
     }
 }

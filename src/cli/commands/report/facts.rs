@@ -14,7 +14,7 @@ use crate::engine::plan::StageIndex;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::StageSet;
 use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactReader};
-use crate::report::folder::name_in_folder;
+use crate::report::folder::{TABLE, name_in_folder};
 use crate::report::{
     Attachment, Badge, BadgeTone, Conclusion, ConclusionFacts, FigureFacts, Judged, Machine, Note,
     ReportContent, RunInfo, StageFacts, Status, Table, TableFacts, Verdict, judge,
@@ -226,7 +226,8 @@ fn aligned(text: &str) -> String {
 
 fn attachments(stage: &str, reader: &ArtifactReader) -> Result<Vec<Attachment>, ArtifactError> {
     let mut found = Vec::new();
-    for name in reader.files().keys() {
+    // Programs read the numbers of a table from the folder; the page would be twice as large.
+    for name in reader.files().keys().filter(|name| *name != TABLE) {
         if let Some(shown) = name_in_folder(stage, name) {
             found.push(Attachment { name: shown, bytes: reader.read(name)? });
         }
