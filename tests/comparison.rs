@@ -221,6 +221,44 @@ fn a_diff_names_the_first_cause_if_both_folders_tell_how_they_were_made() {
     assert_eq!(cause, r#"caused by score-same-a and 4 more: args[3] "4" -> "3""#);
 }
 
+#[test]
+fn a_report_folder_is_compared_and_traced_without_a_cache() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    sandbox.edit(r#"rows: ["model"]"#, r#"titles: {"same": "The same / one"}, rows: ["model"]"#);
+    sandbox.run().ok();
+    let compared = sandbox.call(&["compare", "pipeline.ron"]).ok().stdout;
+    fs::remove_dir_all(sandbox.path().join("cache")).unwrap();
+    let kept = sandbox.call(&["compare", "reports/own"]).ok();
+    assert_eq!(kept.stdout, compared);
+    // By labels or as printed, in any case.
+    let trace = |table: &str, row: &str, column: &str| {
+        sandbox.call(&["trace", table, row, column, "reports/own"])
+    };
+    let told = trace("t", "same", "x").ok().stdout;
+    let mut lines = told.lines();
+    assert_eq!(lines.next(), Some("t / The same / one / X: 4.20 ± 0.14 over 5 runs"));
+    for (value, seed) in [("4.00", "a"), ("4.10", "b"), ("4.20", "c"), ("4.30", "d"), ("4.40", "e")]
+    {
+        let line = lines.next().unwrap();
+        assert!(line.starts_with(&format!("  {value}, seed {seed}: ")), "{told}");
+        assert!(line.ends_with(&format!(" score-same-{seed}")), "{told}");
+    }
+    assert_eq!(trace("TABLE 1", "the same/one", "X ↓").ok().stdout, told);
+    assert!(!sandbox.path().join("cache").exists(), "a report folder needs no cache");
+    let wrong = trace("t", "none", "x").fails_with(2).stderr;
+    assert!(wrong.contains("its rows: `same` (The same / one), `other`, `unsure`"), "{wrong}");
+    let wrong = trace("u", "same", "x").fails_with(2).stderr;
+    assert!(wrong.contains("reports/own has no table `u`"), "{wrong}");
+    // A pipeline whose results are not cached falls back on what was kept of the same settings.
+    let kept = sandbox.call(&["trace", "t", "same", "x", "pipeline.ron"]).ok();
+    assert_eq!(kept.stdout, told);
+    assert!(kept.stderr.contains("`t` has no cached result: this is what reports/own has kept"));
+    let kept = sandbox.call(&["compare", "pipeline.ron"]).ok();
+    assert_eq!(kept.stdout, compared);
+    sandbox.edit(r#"label: "Table 1""#, r#"label: "Table 2""#);
+    sandbox.call(&["trace", "t", "same", "x", "pipeline.ron"]).fails_with(2);
+}
+
 /// Tells how the newest result of every stage was made.
 fn manifest(sandbox: &Sandbox) -> String {
     let mut stages = serde_json::Map::new();

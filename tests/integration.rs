@@ -10,6 +10,8 @@ mod architecture;
 mod commands;
 /// Published and earlier numbers beside present ones.
 mod comparison;
+/// What estimates and counts amount to, on data of known dimension.
+mod conclusion;
 /// Two runners on one cache.
 mod concurrency;
 /// Kills, aborts, interrupts and full disks.

@@ -81,7 +81,9 @@ fn a_table_can_not_have_the_name_of_a_file_of_the_report() {
     sandbox.run().ok();
     let page = sandbox.read("reports/own/index.html");
     assert!(page.contains("index.csv"), "names that no file of the report has are free");
-    for (name, file) in [("report", "report.tex"), ("numbers", "numbers.tex")] {
+    for (name, file) in
+        [("report", "report.tex"), ("numbers", "numbers.tex"), ("manifest", "manifest.json")]
+    {
         sandbox.write("pipeline.ron", &RECORDS.replace("\"t\": T", &format!("\"{name}\": T")));
         let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
         let expected = format!("the report itself has a file `{file}`");
@@ -113,11 +115,17 @@ fn a_page_tells_what_failed_and_what_waits() {
 fn a_kept_report_is_checked_without_a_cache() {
     let sandbox = Sandbox::new(RECORDS);
     sandbox.run().ok();
-    assert_eq!(check(&sandbox).ok().stdout, "3 keys match, 3 files match\n");
+    let checked = check(&sandbox).ok();
+    assert_eq!(checked.stdout, "3 keys match, 8 files match\n");
+    assert!(
+        checked.stderr.contains("not proven: that the manifest is honest"),
+        "{}",
+        checked.stderr
+    );
 
     sandbox.edit(r#"title: "A""#, r#"title: "B""#);
     let edited = check(&sandbox).fails_with(1);
-    assert_eq!(edited.stdout, "t: values[0].title \"A\" -> \"B\"\n2 keys match, 3 files match\n");
+    assert_eq!(edited.stdout, "t: values[0].title \"A\" -> \"B\"\n2 keys match, 8 files match\n");
     sandbox.edit(r#"title: "B""#, r#"title: "A""#);
 
     let table = sandbox.read("reports/own/t.csv");
@@ -132,6 +140,41 @@ fn a_kept_report_is_checked_without_a_cache() {
     assert!(check(&sandbox).fails_with(1).stdout.contains("t.csv: is missing"));
     sandbox.write("reports/own/t.csv", &table);
     check(&sandbox).ok();
+}
+
+#[test]
+fn every_file_of_a_report_is_tied_to_the_result_of_its_stage() {
+    let sandbox = Sandbox::new(RECORDS);
+    sandbox.run().ok();
+    // A forged number, with the digest of the forged file in the list of files.
+    let (text, table) =
+        (sandbox.read("reports/own/manifest.json"), sandbox.read("reports/own/t.csv"));
+    let digest = |bytes: &str| blake3::hash(bytes.as_bytes()).to_hex().to_string();
+    let forged = table.replace(",1,", ",2,");
+    assert_ne!(forged, table);
+    sandbox.write("reports/own/t.csv", &forged);
+    let (files, rest) = text.split_once("\"pages\"").unwrap();
+    let listed = files.replace(&digest(&table), &digest(&forged));
+    sandbox.write("reports/own/manifest.json", &format!("{listed}\"pages\"{rest}"));
+    let found = check(&sandbox).fails_with(1).stdout;
+    assert!(
+        found.contains("t.csv: is listed with a digest that its stage did not make"),
+        "{found}"
+    );
+    // Everywhere: then the stage's own digest is no longer that of its files.
+    sandbox.write("reports/own/manifest.json", &text.replace(&digest(&table), &digest(&forged)));
+    check(&sandbox).fails_with(2);
+    sandbox.write("reports/own/manifest.json", &text);
+    sandbox.write("reports/own/t.csv", &table);
+    // What the report made of it.
+    let page = sandbox.read("reports/own/index.html");
+    sandbox.write("reports/own/index.html", &page.replace("1.00", "2.00"));
+    let found = check(&sandbox).fails_with(1).stdout;
+    assert!(found.contains("index.html: differs from the file that the report wrote"), "{found}");
+    sandbox.write("reports/own/index.html", &page);
+    sandbox.write("reports/own/mine.txt", "");
+    let checked = check(&sandbox).ok();
+    assert!(checked.stderr.contains("files that no stage of the report made: mine.txt"));
 }
 
 #[test]

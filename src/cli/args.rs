@@ -241,16 +241,18 @@ pub(crate) enum Command {
     },
     /// Show the runs behind one number of a table
     Trace {
-        /// The table's stage
+        /// The table, by its stage or its printed name
         table: String,
         /// The row, by its printed title or its labels
         row: String,
         /// The column, by its printed title or its field
         column: String,
-        #[command(flatten)]
-        file: File,
+        /// The pipeline file or a report folder [default: the pipeline last run with this cache]
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
     },
-    /// Compare published numbers with ours: equivalent, better, differs, or in how many runs they match
+    /// Compare published numbers with ours, from the cache or a report folder: equivalent, better,
+    /// differs, or in how many runs they match
     Compare {
         /// Family-wise error rate: probability of any false verdict of one kind among all cells
         #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = between_zero_and_half)]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::report::conclusion::Conclusion;
 use crate::report::tables::table::Table;
 
 /// What a report tells of a pipeline.
@@ -22,6 +23,8 @@ pub struct ReportContent {
     pub program: String,
     /// Every stage, each after its inputs.
     pub stages: Vec<StageFacts>,
+    /// What the results amount to: a report opens with it.
+    pub conclusions: Vec<ConclusionFacts>,
     /// The finished tables.
     pub tables: Vec<TableFacts>,
     /// The finished figures.
@@ -138,6 +141,15 @@ pub struct Attachment {
     pub name: String,
     /// Its content.
     pub bytes: Vec<u8>,
+}
+
+/// One conclusion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConclusionFacts {
+    /// The stage that drew it.
+    pub stage: String,
+    /// Its sentences.
+    pub conclusion: Conclusion,
 }
 
 /// One table.

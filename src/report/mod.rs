@@ -7,6 +7,7 @@
 //! itself. Equal records always give equal bytes.
 
 mod comparison;
+pub mod conclusion;
 mod content;
 pub mod document;
 mod figures;
@@ -19,8 +20,9 @@ mod tables;
 
 pub use comparison::cell_changes::{CellChange, Change, Numbers, cell_changes};
 pub use comparison::verdict::{Judged, Verdict, judge, judge_again};
+pub use conclusion::Conclusion;
 pub use content::{
-    Attachment, Badge, BadgeTone, FigureFacts, Machine, MachineUsage, Note, ReportContent, RunInfo,
+    Attachment, Badge, BadgeTone, ConclusionFacts, FigureFacts, Machine, MachineUsage, Note, ReportContent, RunInfo,
     StageFacts, Status, TableFacts,
 };
 pub use figures::{

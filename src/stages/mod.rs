@@ -76,6 +76,7 @@ macro_rules! stage_kinds {
 stage_kinds! {
     classify::Classify,
     command::Command,
+    conclusion::Conclusion,
     dataset::Dataset,
     download::Download,
     encode::Encode,

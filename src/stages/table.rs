@@ -15,7 +15,7 @@ pub type Table = TableSpec<Vec<Each<Values>>>;
 
 impl Stage for Table {
     fn kind(&self) -> Kind {
-        Kind { name: "Table", version: 3 }
+        Kind { name: "Table", version: 4 }
     }
 
     fn inputs(&self) -> Vec<Input> {

@@ -59,7 +59,8 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
         }
         Command::Fetch { runner, file } => fetch::fetch(common, &runner, given(file).as_deref()),
         Command::Trace { table, row, column, file } => {
-            trace::trace(common, &table, &row, &column, given(file).as_deref()).map(done)
+            let file = given(File { file });
+            trace::trace(common, &table, &row, &column, file.as_deref()).map(done)
         }
         Command::Compare { alpha, look, until_decided, most, strict, runner, file } => {
             let file = given(file);

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use serde_json::json;
+
 use super::report;
 use super::report::publish::{self, Published};
 use crate::cli::args::{Common, RunArgs};
@@ -15,6 +17,10 @@ use crate::cli::runner::Runner;
 use crate::cli::workspace::Workspace;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::RunReport;
+use crate::report::terminal::render_within;
+
+/// A paragraph is no wider than this: longer lines are hard to read.
+const PARAGRAPH: usize = 100;
 
 /// Runs a pipeline.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandError> {
@@ -57,7 +63,13 @@ fn summarize(
     report: &RunReport,
     published: Option<&Published>,
 ) {
+    let conclusions = published.iter().flat_map(|published| &published.conclusions);
     if common.json {
+        for (stage, conclusion) in conclusions {
+            let mut line = json!(conclusion);
+            (line["event"], line["stage"]) = (json!("conclusion"), json!(stage));
+            terminal::json(&line);
+        }
         terminal::json(&Event::Summary {
             executed: report.executed.len(),
             cached: report.cached,
@@ -68,8 +80,12 @@ fn summarize(
         });
         return;
     }
+    let columns = terminal::columns();
+    for (_, conclusion) in conclusions {
+        terminal::line(&conclusion.terminal(columns.min(PARAGRAPH)));
+    }
     for table in published.iter().flat_map(|published| &published.tables) {
-        terminal::line(table);
+        terminal::line(&render_within(table, columns));
     }
     let file = args.file.as_deref().unwrap_or_else(|| workspace.source.path());
     let retry = |stage: &str| {

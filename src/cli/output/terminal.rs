@@ -113,6 +113,13 @@ pub(crate) fn style() -> Style {
     if !refused && io::stderr().is_terminal() { Style::Colored } else { Style::Plain }
 }
 
+/// Returns how many columns standard output shows; as many as there may be if it is no terminal.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    columns.unwrap_or(usize::MAX)
+}
+
 /// Returns a size for people.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];

@@ -25,10 +25,14 @@ pub struct Document {
     pub title: String,
     /// Paragraphs before everything else.
     pub introduction: Vec<String>,
+    /// What the results amount to, with what to do next.
+    pub conclusions: Vec<(String, Vec<String>)>,
     /// Tables, each with the name of its stage.
     pub tables: Vec<(String, Table)>,
     /// Figures.
     pub figures: Vec<DocumentFigure>,
+    /// What was found about published numbers.
+    pub verdicts: Vec<DocumentVerdict>,
     /// Lists of remarks, such as choices where the paper is silent, each below its title.
     pub notes: Vec<(String, Vec<String>)>,
     /// Settings as plain text, each with the name of what it sets.
@@ -37,6 +41,19 @@ pub struct Document {
     pub hardware: Vec<(String, String)>,
     /// The runs behind the report.
     pub keys: Vec<DocumentKey>,
+}
+
+/// What was found about one published number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DocumentVerdict {
+    /// The table and the cell.
+    pub place: String,
+    /// The published number.
+    pub published: String,
+    /// The measured number.
+    pub ours: String,
+    /// The verdict.
+    pub text: String,
 }
 
 /// A figure in a file beside the report.
@@ -67,6 +84,7 @@ pub struct DocumentKey {
 
 /// Neither this name nor its ending makes the template escape anything: the filter `tex` does.
 const TEMPLATE: &str = "document.tex";
+const APPENDIX_TEMPLATE: &str = "appendix.tex";
 
 /// Says why a document could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -78,11 +96,18 @@ pub struct DocumentError(#[from] minijinja::Error);
 struct View<'a> {
     title: &'a str,
     introduction: &'a [String],
+    conclusions: &'a [(String, Vec<String>)],
     tables: Vec<TableView<'a>>,
+    verdicts: &'a [DocumentVerdict],
     figures: Vec<FigureView<'a>>,
     notes: &'a [(String, Vec<String>)],
-    settings: Vec<(&'a str, String)>,
     hardware: &'a [(String, String)],
+}
+
+/// An appendix as its template sees it.
+#[derive(Debug, Serialize)]
+struct AppendixView<'a> {
+    settings: Vec<(&'a str, String)>,
     runs: Vec<RunView<'a>>,
 }
 
@@ -116,23 +141,36 @@ struct RunView<'a> {
 
 /// Renders the report.
 pub fn report(document: &Document) -> Result<String, DocumentError> {
-    let mut environment = Environment::new();
-    environment.add_filter("tex", |text: String| escape_breakable(&text));
-    environment.add_filter("braced", |text: String| format!("{{{text}}}"));
-    environment.add_template(TEMPLATE, include_str!("document.tex"))?;
-    let settings = document.settings.iter();
     let view = View {
         title: &document.title,
         introduction: &document.introduction,
+        conclusions: &document.conclusions,
         tables: document.tables.iter().map(table).collect(),
+        verdicts: &document.verdicts,
         figures: document.figures.iter().map(figure).collect(),
         notes: &document.notes,
-        settings: settings.map(|(name, text)| (name.as_str(), listing(text))).collect(),
         hardware: &document.hardware,
+    };
+    rendered(TEMPLATE, include_str!("document.tex"), &view)
+}
+
+/// Renders the appendix: settings, and the key of every stage.
+pub fn appendix(document: &Document) -> Result<String, DocumentError> {
+    let settings = document.settings.iter();
+    let view = AppendixView {
+        settings: settings.map(|(name, text)| (name.as_str(), listing(text))).collect(),
         runs: document.keys.iter().map(run).collect(),
     };
+    rendered(APPENDIX_TEMPLATE, include_str!("appendix.tex"), &view)
+}
+
+fn rendered(name: &str, template: &str, view: &impl Serialize) -> Result<String, DocumentError> {
+    let mut environment = Environment::new();
+    environment.add_filter("tex", |text: String| escape_breakable(&text));
+    environment.add_filter("braced", |text: String| format!("{{{text}}}"));
+    environment.add_template(name, template)?;
     // A template loses the end of its last line.
-    Ok(environment.get_template(TEMPLATE)?.render(Value::from(Serde(&view)))? + "\n")
+    Ok(environment.get_template(name)?.render(Value::from(Serde(view)))? + "\n")
 }
 
 fn table((stage, table): &(String, Table)) -> TableView<'_> {
@@ -203,7 +241,9 @@ mod tests {
             key: "1a2b3c4d".to_owned(),
             seconds: Some(12.34),
         }];
-        let runs = report(&Document { keys, ..Document::default() }).unwrap();
+        let document = Document { keys, ..Document::default() };
+        assert!(!report(&document).unwrap().contains("1a2b3c4d"), "keys are in the appendix");
+        let runs = appendix(&document).unwrap();
         assert!(runs.contains(r"\section{Runs}"), "{runs}");
         assert!(runs.contains(r"& Train & \texttt{1a2b3c4d} & \hfill 12.3 \\"), "{runs}");
     }
@@ -212,7 +252,7 @@ mod tests {
     fn a_listing_neither_ends_early_nor_runs_off_the_page() {
         let text = format!("a {}\n\\end{{verbatim}} τ", "word ".repeat(60));
         let settings = vec![("pipeline.ron".to_owned(), text)];
-        let listing = report(&Document { settings, ..Document::default() }).unwrap();
+        let listing = appendix(&Document { settings, ..Document::default() }).unwrap();
         let listing = &listing[listing.find(r"\section{Settings}").unwrap()..];
         assert_eq!(listing.matches(r"\end{verbatim}").count(), 1);
         assert!(listing.lines().all(|line| line.len() <= LISTING_WIDTH), "{listing}");

@@ -12,7 +12,7 @@ mod image_grid;
 mod image_rows;
 mod kind;
 mod kinds;
-mod titles;
+pub(in crate::report) mod titles;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,14 @@ pub enum FigureError {
         first: usize,
         /// Coordinates of the run that differs.
         second: usize,
+    },
+    /// A setting names a series that there is not.
+    #[error("no series is `{label}`, expected one of {}", quoted(known))]
+    UnknownSeries {
+        /// The label.
+        label: String,
+        /// The labels that there are.
+        known: Vec<String>,
     },
     /// There is no training to show.
     #[error("there are no training runs to show")]

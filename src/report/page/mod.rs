@@ -16,7 +16,9 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value};
 use serde::Serialize;
 
-use crate::report::content::{Attachment, FigureFacts, Note, ReportContent, StageFacts, Status};
+use crate::report::content::{
+    Attachment, ConclusionFacts, FigureFacts, Note, ReportContent, StageFacts, Status,
+};
 use crate::report::markup_text::printable;
 use families::{Family, families};
 use graph::Graph;
@@ -43,6 +45,7 @@ struct Page<'a> {
     refresh: Option<u32>,
     when: Option<String>,
     totals: Vec<Total>,
+    conclusions: Vec<ConclusionView<'a>>,
     tables: Vec<TableView>,
     figures: Vec<FigureView<'a>>,
     graph: Graph,
@@ -66,6 +69,15 @@ struct Total {
 struct Download {
     name: String,
     address: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct ConclusionView<'a> {
+    /// The stage, where there are several.
+    stage: Option<&'a str>,
+    answer: &'a str,
+    sentences: &'a [String],
+    next: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -122,6 +134,7 @@ pub fn render(content: &ReportContent, refresh: Option<u32>) -> Result<String, P
         refresh,
         when: content.finished().map(units::date),
         totals: totals(content),
+        conclusions: conclusions(&content.conclusions),
         tables: content.tables.iter().map(TableView::of).collect(),
         figures: content.figures.iter().filter_map(figure).collect(),
         graph: Graph::of(&families),
@@ -155,6 +168,17 @@ fn totals(content: &ReportContent) -> Vec<Total> {
         totals.push(counted(content.figures.len(), "figure", "figures"));
     }
     totals
+}
+
+fn conclusions(all: &[ConclusionFacts]) -> Vec<ConclusionView<'_>> {
+    let mut views = Vec::new();
+    for ConclusionFacts { stage, conclusion } in all {
+        if let Some((answer, sentences)) = conclusion.sentences.split_first() {
+            let stage = (all.len() > 1).then_some(stage.as_str());
+            views.push(ConclusionView { stage, answer, sentences, next: &conclusion.next });
+        }
+    }
+    views
 }
 
 /// Chooses the drawing unless the picture is far smaller, as photographs are.
@@ -258,6 +282,7 @@ fn data_address(file: &Attachment) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::conclusion::Conclusion;
     use crate::report::content::TableFacts;
     use crate::report::content::tests::stage;
     use crate::report::tables::tabulate::tests::wide;
@@ -284,6 +309,16 @@ mod tests {
             text: HOSTILE.to_owned(),
             program: "pcae-run".to_owned(),
             stages: vec![bad, stage("b", "b", &[0])],
+            conclusions: vec![ConclusionFacts {
+                stage: HOSTILE.to_owned(),
+                conclusion: Conclusion {
+                    low: Some(3.5),
+                    high: None,
+                    rules: Vec::new(),
+                    sentences: vec![HOSTILE.to_owned(), HOSTILE.to_owned()],
+                    next: vec![HOSTILE.to_owned()],
+                },
+            }],
             tables: vec![TableFacts {
                 stage: HOSTILE.to_owned(),
                 table,

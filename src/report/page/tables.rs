@@ -16,6 +16,8 @@ pub(super) struct TableView {
     stage: String,
     label: String,
     caption: String,
+    /// The axes of the columns, over how many columns they go, beside how many of labels.
+    axes: Option<(String, usize, usize)>,
     /// The heading, one list of cells per level.
     head: Vec<Vec<Heading>>,
     rows: Vec<Row>,
@@ -99,6 +101,7 @@ impl TableView {
             stage: facts.stage.clone(),
             label: table.label.clone(),
             caption: table.caption.clone(),
+            axes: grid.column_axes.map(|axes| (axes, table.columns.len(), table.row_axes.len())),
             head: head(table),
             rows,
             note: grid.note,

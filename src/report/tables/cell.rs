@@ -37,11 +37,21 @@ pub struct Cell {
     pub sources: Vec<usize>,
     /// The value of each result.
     pub values: Vec<f64>,
+    /// The value of each record, repeats included.
+    #[serde(default)]
+    pub source_values: Vec<f64>,
 }
 
 impl Cell {
-    /// Returns the cell of some records, given the values of those that count.
-    pub(in crate::report) fn of(sources: Vec<usize>, values: Vec<f64>, spread: Spread) -> Self {
+    /// Returns the cell of some records with their values, given which of them count.
+    pub(in crate::report) fn of(
+        sources: Vec<usize>,
+        source_values: Vec<f64>,
+        counts: impl Fn(usize) -> bool,
+        spread: Spread,
+    ) -> Self {
+        let counted = sources.iter().zip(&source_values).filter(|(source, _)| counts(**source));
+        let values: Vec<f64> = counted.map(|(_, value)| *value).collect();
         Self {
             mean: mean(&values),
             std: standard_deviation(&values, spread.lost_degrees_of_freedom()),
@@ -49,6 +59,7 @@ impl Cell {
             repeats: sources.len() - values.len(),
             sources,
             values,
+            source_values,
             ..Self::default()
         }
     }

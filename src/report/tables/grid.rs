@@ -93,6 +93,8 @@ pub(in crate::report) struct Line {
 pub(in crate::report) struct Grid {
     /// Titles of the row axes and of the given columns.
     pub(in crate::report) stub: Vec<String>,
+    /// Titles of the axes spread across the columns, if there are any.
+    pub(in crate::report) column_axes: Option<String>,
     /// Title of each column from the outermost level inward.
     pub(in crate::report) columns: Vec<Vec<String>>,
     pub(in crate::report) lines: Vec<Line>,
@@ -151,6 +153,7 @@ impl Grid {
         let titles_are_shown = table.layout == Layout::ValuesInRows || has_value_level(table);
         Self {
             stub,
+            column_axes: column_axes(table),
             columns: headings(table),
             lines,
             note: note(table, titles_are_shown, dashes),
@@ -209,6 +212,12 @@ fn cells_of<'a>(
 ) -> Vec<(&'a TableColumn, &'a Cell)> {
     let cells = table.columns.iter().zip(&row.cells);
     cells.filter(|(column, _)| column.value.name == value.name).collect()
+}
+
+/// Names the axes of the columns, from the outermost level inward.
+fn column_axes(table: &Table) -> Option<String> {
+    let titles: Vec<&str> = table.column_axes.iter().map(|axis| axis.title.as_str()).collect();
+    (!titles.is_empty()).then(|| titles.join(" / "))
 }
 
 fn headings(table: &Table) -> Vec<Vec<String>> {

@@ -35,10 +35,8 @@ pub fn tabulate<R>(spec: &TableSpec<R>, records: &[Record]) -> Result<Table, Tab
         for summary in frame.summarize(field, &axes, spec.spread)? {
             let sources: Vec<usize> = summary.sources.iter().map(|seen| origins[*seen]).collect();
             let counted = without_repeats(records, &sources, &spec.over);
-            let values = sources.iter().zip(summary.values);
-            let values = values.filter(|(source, _)| counted.contains(source));
-            let values = values.map(|(_, value)| value).collect();
-            let mut cell = Cell::of(sources, values, spec.spread);
+            let counts = |source: usize| counted.contains(&source);
+            let mut cell = Cell::of(sources, summary.values, counts, spec.spread);
             examine(&mut cell, value, records);
             cells.insert((index, summary.labels), cell);
         }

@@ -1,7 +1,10 @@
 //! A table for the terminal: aligned columns, ruled like its LaTeX twin, no color.
 //!
 //! Best values carry a star, and those not told apart from them a tilde, instead of bold type. Columns are
-//! aligned by display width: combining marks count nothing, wide East Asian characters two.
+//! aligned by display width: combining marks count nothing, wide East Asian characters two. A table
+//! that is too wide is split by its columns; a listing is turned, one block per line.
+
+use std::ops::Range;
 
 use crate::report::tables::grid::{Entry, Grid, PublishedPlace};
 use crate::report::tables::marks::Rank;
@@ -16,73 +19,154 @@ const NARROWEST: usize = 60;
 /// A note below a narrow table may be this wide.
 const WIDEST_NOTE: usize = 100;
 
-/// Renders a table with its label and caption above and its note below.
-pub fn render(table: &Table) -> String {
-    let grid = Grid::of(table);
-    let tails: Vec<usize> = (0..grid.columns.len())
-        .map(|column| grid.lines.iter().map(|line| tail(&line.entries[column])).max())
-        .map(Option::unwrap_or_default)
-        .collect();
-    let titles = grid.columns.iter().zip(&tails);
-    let titles = titles.map(|(path, tail)| path.join(" / ") + &" ".repeat(*tail));
-    let header: Vec<String> = grid.stub.iter().cloned().chain(titles).collect();
-    let body: Vec<Vec<String>> = grid
-        .lines
-        .iter()
-        .map(|line| {
-            let entries = line.entries.iter().zip(&tails);
-            let entries = entries.map(|(entry, tail)| text(entry, *tail));
-            line.stub.iter().cloned().chain(entries).collect()
-        })
-        .collect();
-    let widths: Vec<usize> = (0..header.len())
-        .map(|column| {
-            let cells = body.iter().map(|line| width(&line[column]));
-            cells.fold(width(&header[column]), usize::max)
-        })
-        .collect();
+/// Renders a table as wide as it is.
+#[cfg(test)]
+pub(in crate::report) fn render(table: &Table) -> String {
+    render_within(table, usize::MAX)
+}
 
-    let align = |cells: &[String]| aligned(cells, &widths, grid.stub.len());
-    let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
-    let mut lines = wrapped(&format!("{}. {}", table.label, table.caption), total.max(NARROWEST));
-    lines.extend(["━".repeat(total), align(&header), "─".repeat(total)]);
-    for (line, cells) in grid.lines.iter().zip(&body) {
-        if line.opens_group {
+/// Renders a table for so many terminal columns, with its label and caption above and its note below.
+pub fn render_within(table: &Table, room: usize) -> String {
+    let grid = Grid::of(table);
+    let texts = Texts::of(&grid);
+    let stub = grid.stub.len();
+    let blocks = texts.blocks(stub, room);
+    let total = blocks.iter().map(|block| texts.total(stub, block)).max().unwrap_or_default();
+    let longest = |least: usize| total.max(least).min(room);
+    let mut lines = wrapped(&format!("{}. {}", table.label, table.caption), longest(NARROWEST));
+    for (index, block) in blocks.iter().enumerate() {
+        if index > 0 {
             lines.push(String::new());
         }
-        lines.push(align(cells));
+        let rule = texts.total(stub, block);
+        lines.push("━".repeat(rule));
+        lines.extend(grid.column_axes.iter().map(|axes| texts.over(stub, axes)));
+        lines.push(texts.aligned(&texts.header, stub, block));
+        lines.push("─".repeat(rule));
+        for (line, cells) in grid.lines.iter().zip(&texts.body) {
+            if line.opens_group {
+                lines.push(String::new());
+            }
+            lines.push(texts.aligned(cells, stub, block));
+        }
+        lines.push("━".repeat(rule));
     }
-    lines.push("━".repeat(total));
     let notes = grid.note.iter().chain(&grid.remarks);
-    lines.extend(notes.flat_map(|note| wrapped(note, total.max(WIDEST_NOTE))));
+    lines.extend(notes.flat_map(|note| wrapped(note, longest(WIDEST_NOTE))));
     lines.extend(grid.legend.iter().flat_map(|(mark, told)| {
         let mark = match mark {
             Mark::Rank(rank) => star(*rank),
             Mark::Unjudged(reason) => reason.symbol(),
         };
-        wrapped(&format!("{mark} {told}"), total.max(WIDEST_NOTE))
+        wrapped(&format!("{mark} {told}"), longest(WIDEST_NOTE))
     }));
     lines.join("\n") + "\n"
 }
 
-/// Lines up columns of words below a ruled header, all to the left.
-pub fn listing(header: &[&str], lines: &[Vec<String>]) -> String {
-    let header: Vec<String> = header.iter().map(|&title| title.to_owned()).collect();
-    let widths: Vec<usize> = (0..header.len())
+/// The texts of a grid with the widths of its columns: the stub first, then the entries.
+struct Texts {
+    header: Vec<String>,
+    body: Vec<Vec<String>>,
+    widths: Vec<usize>,
+}
+
+impl Texts {
+    fn of(grid: &Grid) -> Self {
+        let tails: Vec<usize> = (0..grid.columns.len())
+            .map(|column| grid.lines.iter().map(|line| tail(&line.entries[column])).max())
+            .map(Option::unwrap_or_default)
+            .collect();
+        let titles = grid.columns.iter().zip(&tails);
+        let titles = titles.map(|(path, tail)| path.join(" / ") + &" ".repeat(*tail));
+        let header: Vec<String> = grid.stub.iter().cloned().chain(titles).collect();
+        let body: Vec<Vec<String>> = grid
+            .lines
+            .iter()
+            .map(|line| {
+                let entries = line.entries.iter().zip(&tails);
+                let entries = entries.map(|(entry, tail)| text(entry, *tail));
+                line.stub.iter().cloned().chain(entries).collect()
+            })
+            .collect();
+        let widths = widths(&header, &body);
+        Self { header, body, widths }
+    }
+
+    /// Divides the columns of entries so that each part fits beside the stub; a part has at least one.
+    fn blocks(&self, stub: usize, room: usize) -> Vec<Range<usize>> {
+        let mut blocks: Vec<Range<usize>> = Vec::new();
+        let mut start = stub;
+        for column in stub..self.widths.len() {
+            let grown = start..column + 1;
+            if column > start && self.total(stub, &grown) > room {
+                blocks.push(start..column);
+                start = column;
+            }
+        }
+        blocks.push(start..self.widths.len());
+        blocks
+    }
+
+    /// Returns the width of the stub with some columns beside it.
+    fn total(&self, stub: usize, block: &Range<usize>) -> usize {
+        let widths = self.widths[..stub].iter().chain(&self.widths[block.clone()]);
+        widths.map(|width| width + GAP.len()).sum::<usize>().saturating_sub(GAP.len())
+    }
+
+    /// Returns a line of the stub and some columns.
+    fn aligned(&self, cells: &[String], stub: usize, block: &Range<usize>) -> String {
+        let part = [&cells[..stub], &cells[block.clone()]].concat();
+        let widths = [&self.widths[..stub], &self.widths[block.clone()]].concat();
+        aligned(&part, &widths, stub)
+    }
+
+    /// Returns the line that names the axes of the columns, from where these begin.
+    fn over(&self, stub: usize, axes: &str) -> String {
+        let before: usize = self.widths[..stub].iter().map(|width| width + GAP.len()).sum();
+        " ".repeat(before) + axes
+    }
+}
+
+fn widths(header: &[String], lines: &[Vec<String>]) -> Vec<usize> {
+    (0..header.len())
         .map(|column| {
             let cells = lines.iter().map(|line| width(&line[column]));
             cells.fold(width(&header[column]), usize::max)
         })
-        .collect();
+        .collect()
+}
+
+/// Lines up columns of words below a ruled header, all to the left. Where they are wider than the
+/// room, each line becomes a block of its own: its first word, and below it the others by their
+/// titles.
+pub fn listing(header: &[&str], lines: &[Vec<String>], room: usize) -> String {
+    let titles: Vec<String> = header.iter().map(|&title| title.to_owned()).collect();
+    let widths = widths(&titles, lines);
     let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
+    if total > room {
+        return turned(&titles, lines, room);
+    }
     let align = |cells: &[String]| aligned(cells, &widths, cells.len());
-    let mut text = vec![align(&header), "─".repeat(total)];
+    let mut text = vec![align(&titles), "─".repeat(total)];
     text.extend(lines.iter().map(|line| align(line)));
     text.join("\n") + "\n"
 }
 
+fn turned(titles: &[String], lines: &[Vec<String>], room: usize) -> String {
+    let longest = titles.iter().skip(1).map(|title| width(title)).max().unwrap_or_default();
+    let mut text = Vec::new();
+    for line in lines {
+        text.extend(line.first().into_iter().flat_map(|first| wrapped(first, room)));
+        let told = titles.iter().zip(line).skip(1).filter(|(_, cell)| !cell.is_empty());
+        text.extend(told.map(|(title, cell)| {
+            format!("  {title}{}{GAP}{cell}", " ".repeat(longest - width(title)))
+        }));
+    }
+    text.join("\n") + "\n"
+}
+
 /// Breaks a text into lines at spaces.
-fn wrapped(text: &str, longest: usize) -> Vec<String> {
+pub(in crate::report) fn wrapped(text: &str, longest: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let end = lines.len() - 1;
@@ -172,6 +256,7 @@ mod tests {
         insta::assert_snapshot!(render(&wide()), @"
         Table 1. Estimated dimension, τ = 99%
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+                      Model
         Data set              PCAE             H&E          irmae
         ──────────────────────────────────────────────────────────
         sprites        4.00 ± 0.00*    7.50 ± 0.50~   6.00 ± 0.00~
@@ -202,6 +287,24 @@ mod tests {
         * best: its runs are nearest to the truth, on average
         ~ not told apart from the best (one-sided exact rank-sum test of the runs, 5 %)
         ");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_split_by_its_columns() {
+        let narrow = render_within(&wide(), 40);
+        assert!(narrow.lines().all(|line| width(line) <= 40), "{narrow}");
+        assert_eq!(narrow.matches("Data set").count(), 3, "{narrow}");
+        for number in ["4.00 ± 0.00*", "7.50 ± 0.50~", "6.00 ± 0.00~", "(6.20 ± 0.40)"] {
+            assert!(narrow.contains(number), "{number} in {narrow}");
+        }
+    }
+
+    #[test]
+    fn a_listing_that_is_too_wide_is_turned() {
+        let lines = [vec!["a / b".to_owned(), "4.00 ± 0.10".to_owned(), String::new()]];
+        let header = ["cell", "ours", "needs"];
+        assert!(listing(&header, &lines, 80).starts_with("cell "));
+        assert_eq!(listing(&header, &lines, 20), "a / b\n  ours    4.00 ± 0.10\n");
     }
 
     #[test]

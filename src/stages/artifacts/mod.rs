@@ -3,6 +3,7 @@
 mod annotations;
 mod arrays;
 mod classifier;
+mod conclusion;
 mod distances;
 mod figure;
 mod history;

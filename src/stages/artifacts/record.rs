@@ -6,7 +6,8 @@ use crate::engine::stage::artifact::{
 use crate::report::{Values, values_from_json, values_to_json};
 
 impl Artifact for Values {
-    const KINDS: &'static [ArtifactKind] = &["record"];
+    // A conclusion has a record, too.
+    const KINDS: &'static [ArtifactKind] = &["record", "conclusion"];
 
     fn write(&self, writer: &mut ArtifactWriter) -> Result<(), ArtifactError> {
         let text =

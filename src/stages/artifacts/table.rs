@@ -1,9 +1,9 @@
-//! Tables: the numbers as `table.json`, and `table.tex`, `.md`, `.csv`, `.txt` made from them.
+//! Tables: the numbers as `table.json`, and `table.tex`, `.md` and `.csv` made from them.
 
 use crate::engine::stage::artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactReader, ArtifactWriter,
 };
-use crate::report::{Table, csv, latex, markdown, terminal};
+use crate::report::{Table, csv, latex, markdown};
 
 impl Artifact for Table {
     const KINDS: &'static [ArtifactKind] = &["table"];
@@ -12,8 +12,7 @@ impl Artifact for Table {
         writer.write_json("table.json", self)?;
         writer.write("table.tex", latex::render(self).as_bytes())?;
         writer.write("table.md", markdown::render(self).as_bytes())?;
-        writer.write("table.csv", csv::render(self).as_bytes())?;
-        writer.write("table.txt", terminal::render(self).as_bytes())
+        writer.write("table.csv", csv::render(self).as_bytes())
     }
 
     fn read(reader: &ArtifactReader) -> Result<Self, ArtifactError> {

@@ -101,7 +101,7 @@ pub struct Figure {
 
 impl Stage for Figure {
     fn kind(&self) -> Kind {
-        Kind { name: "Figure", version: 2 }
+        Kind { name: "Figure", version: 3 }
     }
 
     fn inputs(&self) -> Vec<Input> {

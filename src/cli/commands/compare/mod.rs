@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::args::Common;
+use crate::cli::commands::report::kept::KeptReport;
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal;
 use crate::cli::workspace::Workspace;
@@ -29,12 +30,53 @@ pub(super) fn compare(
     strict: bool,
     file: Option<&Path>,
 ) -> Result<ExitCode, CommandError> {
+    if let Some(folder) = file.filter(|file| file.is_dir()) {
+        let found = kept_tables(&KeptReport::open(folder)?)?;
+        return judged(alpha, found).show(common, strict, folder);
+    }
     let workspace = Workspace::open(common, file)?;
-    let found = tables(&workspace)?;
-    found.tell_missing(&workspace, alpha);
+    let mut found = tables(&workspace)?;
+    add_kept(common, &workspace, &mut found)?;
+    found.tell_missing(workspace.source.path(), alpha);
+    judged(alpha, found).show(common, strict, workspace.source.path())
+}
+
+/// Puts a verdict to every published number.
+fn judged(alpha: f64, found: CachedTables) -> Comparison {
     let judged = judge(&found.tables, alpha);
-    let comparison = Comparison { alpha, found, judged, analyses: None };
-    comparison.show(common, strict, &workspace)
+    Comparison { alpha, found, judged, analyses: None }
+}
+
+/// Returns the tables of a report folder.
+fn kept_tables(report: &KeptReport) -> Result<CachedTables, CommandError> {
+    let named = report.tables().map(|name| Ok((name.to_owned(), report.table(name)?)));
+    let tables = named.collect::<Result<_, CommandError>>()?;
+    Ok(CachedTables { tables, missing: Vec::new() })
+}
+
+/// Takes tables that are not cached from the report that was kept of them, if there is one.
+fn add_kept(
+    common: &Common,
+    workspace: &Workspace,
+    found: &mut CachedTables,
+) -> Result<(), CommandError> {
+    if found.missing.is_empty() {
+        return Ok(());
+    }
+    let Some(report) = KeptReport::find(&common.reports.join(workspace.plan.name()))? else {
+        return Ok(());
+    };
+    let is_kept = |(name, ..): &(String, usize, usize)| {
+        workspace.plan.find(name).is_some_and(|stage| report.is_of(&workspace.plan.stages()[stage]))
+    };
+    let (there, missing) = found.missing.drain(..).partition::<Vec<_>, _>(is_kept);
+    found.missing = missing;
+    for (name, ..) in there {
+        let folder = report.folder.display();
+        terminal::note(&format!("`{name}` is not cached: this is what {folder} has kept"));
+        found.tables.push((name.clone(), report.table(&name)?));
+    }
+    Ok(())
 }
 
 /// The tables of a pipeline that have results.
@@ -52,14 +94,14 @@ impl CachedTables {
     }
 
     /// Prints what to run for tables that are not cached, and with how many runs.
-    fn tell_missing(&self, workspace: &Workspace, alpha: f64) {
+    fn tell_missing(&self, file: &Path, alpha: f64) {
         let published = |(_, table): &(String, Table)| {
             let cells = table.rows.iter().flat_map(|row| &row.cells);
             cells.filter(|cell| cell.published.is_some() && cell.unjudged.is_none()).count()
         };
         let numbers: usize =
             self.tables.iter().map(published).sum::<usize>() + self.missing_numbers();
-        let file = workspace.source.path().display();
+        let file = file.display();
         for (name, own, runs) in &self.missing {
             let level = alpha / numbers as f64;
             let fewest =
@@ -101,15 +143,10 @@ struct Comparison {
 
 impl Comparison {
     /// Prints everything; returns the exit code.
-    fn show(
-        &self,
-        common: &Common,
-        strict: bool,
-        workspace: &Workspace,
-    ) -> Result<ExitCode, CommandError> {
+    fn show(&self, common: &Common, strict: bool, file: &Path) -> Result<ExitCode, CommandError> {
         let Self { found, judged, .. } = self;
         if judged.is_empty() && found.missing.is_empty() {
-            return Err(nothing_published(workspace));
+            return Err(nothing_published(file));
         }
         for (name, table) in &found.tables {
             let own = (0..judged.len()).filter(|&at| judged[at].table == *name);
@@ -183,9 +220,8 @@ impl Comparison {
 }
 
 /// Returns that there is nothing to compare with.
-fn nothing_published(workspace: &Workspace) -> CommandError {
-    let file = workspace.source.path().display();
-    let error = CommandError::usage(format!("{file} has no published numbers"));
+fn nothing_published(file: &Path) -> CommandError {
+    let error = CommandError::usage(format!("{} has no published numbers", file.display()));
     error.hint("add them with `published: {..}` in the values of a table")
 }
 
@@ -245,7 +281,7 @@ fn print(name: &str, table: &Table, judged: &[(&Judged, Option<&InterimAnalysis>
         "needs",
         "verdict",
     ];
-    terminal::line(listing(&header, &lines).trim_end());
+    terminal::line(listing(&header, &lines, terminal::columns()).trim_end());
     for (judged, analysis) in judged {
         let place = place(table, judged, |label| &label.title).join(" / ");
         if let Some(note) = &judged.note {

@@ -48,7 +48,7 @@ pub(crate) fn compare(
 ) -> Result<ExitCode, CommandError> {
     let mut workspace = Workspace::open(common, file)?;
     let found = tables(&workspace)?;
-    found.tell_missing(&workspace, bounds.alpha);
+    found.tell_missing(workspace.source.path(), bounds.alpha);
     if !found.missing.is_empty() {
         let file = workspace.source.path().display();
         let error =
@@ -59,7 +59,7 @@ pub(crate) fn compare(
     let axes = load_extendable(&own, common)?;
     let mut test = SequentialTest::first(found.tables, &axes, bounds);
     if test.judged.is_empty() {
-        return Err(nothing_published(&workspace));
+        return Err(nothing_published(workspace.source.path()));
     }
     test.print(common.json, &BTreeMap::new());
     test.find_axes(&workspace)?;
@@ -94,7 +94,7 @@ pub(crate) fn compare(
     Comparison { alpha: bounds.alpha, found, judged, analyses }.show(
         common,
         bounds.strict,
-        &workspace,
+        workspace.source.path(),
     )
 }
 

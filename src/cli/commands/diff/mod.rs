@@ -139,7 +139,8 @@ fn print(common: &Common, name: &str, moved: &[CellChange], causes: &[RootCause]
     }
     terminal::line(&format!("{name}: {} changed", terminal::count(moved.len(), "cell")));
     let lines: Vec<Vec<String>> = moved.iter().map(line).collect();
-    terminal::line(listing(&["cell", "before", "after", "change"], &lines).trim_end());
+    let header = ["cell", "before", "after", "change"];
+    terminal::line(listing(&header, &lines, terminal::columns()).trim_end());
     for RootCause { change, stages } in causes {
         let (first, more) = (&stages[0], stages.len() - 1);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };

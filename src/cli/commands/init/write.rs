@@ -139,14 +139,27 @@ Pipeline(
         light_beta = settings.beta / 10.0,
         update = (length / 10).max(1),
         half = (near / 2).max(1),
-        reports = REPORTS.replace("MODEL_TITLES", MODEL_TITLES),
+        reports = REPORTS
+            .replace("MODEL_TITLES", MODEL_TITLES)
+            .replace("SAMPLE_VALUES", &inspection.form.values().to_string()),
         class_axis = classes.axis,
         class_stages = classes.stages,
     )
 }
 
 /// The stages that report, and the end of the pipeline.
-const REPORTS: &str = r#"        "dimension": Table(
+const REPORTS: &str = r#"        // What all of it amounts to; the report opens with it.
+        "conclusion": Conclusion(
+            estimates: [Each("dimension-{estimator}")],
+            counts: [Each("dimension-{model}-axes-{seed}")],
+            errors: [Each("error-{model}-{seed}")],
+            baseline: "pca", over: ["seed"], width: SAMPLE_VALUES,
+            titles: {
+                MODEL_TITLES
+                "mle": "MLE", "two-nn": "TwoNN", "local-pca": "local PCA",
+            },
+        ),
+        "dimension": Table(
             records: [Each("dimension-{model}-{count}-{seed}")],
             caption: "Dimension of the codes of test samples: the fewest coordinates or axes whose share of the variance reaches the threshold.",
             label: "Models",
@@ -194,9 +207,10 @@ const REPORTS: &str = r#"        "dimension": Table(
         "spectrum": Figure(
             records: [Each("variances-{model}-{seed}")],
             picture: VarianceSpectrum(
-                caption: "Variance of each coordinate of the codes",
+                caption: "Variance of each coordinate of the codes. ARD-VAE and IRMAE do not order their coordinates: they are sorted by variance.",
                 label: "Spectrum",
                 series: "model", over: ["seed"], threshold: Shared(threshold),
+                unordered: ["ard-vae", "irmae"],
                 titles: {
                     MODEL_TITLES
                 },

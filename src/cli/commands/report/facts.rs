@@ -14,10 +14,10 @@ use crate::engine::plan::StageIndex;
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::StageSet;
 use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactReader};
-use crate::report::folder::name_in_folder;
+use crate::report::folder::{TABLE, name_in_folder};
 use crate::report::{
-    Attachment, Badge, BadgeTone, FigureFacts, Judged, Machine, Note, ReportContent, RunInfo,
-    StageFacts, Status, Table, TableFacts, Verdict, judge,
+    Attachment, Badge, BadgeTone, Conclusion, ConclusionFacts, FigureFacts, Judged, Machine, Note,
+    ReportContent, RunInfo, StageFacts, Status, Table, TableFacts, Verdict, judge,
 };
 
 /// Lines of each log.
@@ -54,6 +54,12 @@ pub(super) fn collect(
         let unreadable =
             |error: ArtifactError| CommandError::cache(format!("{}: {error}", planned.name));
         match result.artifact.kind.as_str() {
+            "conclusion" if planned.stage.as_stage().is_report() => {
+                content.conclusions.push(ConclusionFacts {
+                    stage: planned.name.clone(),
+                    conclusion: Conclusion::read(&reader).map_err(unreadable)?,
+                });
+            }
             "table" if planned.stage.as_stage().is_report() => content.tables.push(TableFacts {
                 stage: planned.name.clone(),
                 table: Table::read(&reader).map_err(unreadable)?,
@@ -220,7 +226,8 @@ fn aligned(text: &str) -> String {
 
 fn attachments(stage: &str, reader: &ArtifactReader) -> Result<Vec<Attachment>, ArtifactError> {
     let mut found = Vec::new();
-    for name in reader.files().keys() {
+    // Programs read the numbers of a table from the folder; the page would be twice as large.
+    for name in reader.files().keys().filter(|name| *name != TABLE) {
         if let Some(shown) = name_in_folder(stage, name) {
             found.push(Attachment { name: shown, bytes: reader.read(name)? });
         }

@@ -2,6 +2,7 @@
 
 mod check;
 mod facts;
+pub(super) mod kept;
 mod latex;
 pub(super) mod manifest;
 pub(super) mod publish;
@@ -15,9 +16,10 @@ use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::cli::workspace::{Workspace, hold};
+use crate::engine::digest::ContentDigest;
 use crate::engine::run::options::RunReport;
 use crate::engine::run::status::StageStatus;
-use crate::report::folder::{DOCUMENT, MANIFEST, NUMBERS, PAGE};
+use crate::report::folder::{APPENDIX, DOCUMENT, MANIFEST, NUMBERS, PAGE};
 use crate::report::{document, latex_macros, page};
 
 pub(super) use check::check;
@@ -57,14 +59,18 @@ pub(super) fn write(
     let statuses = workspace.statuses()?;
     let content = facts::collect(workspace, &statuses)?;
     let page = page::render(&content, refresh).map_err(CommandError::failed)?;
-    let manifest = manifest::Manifest::of(workspace, &statuses)?.text();
     let mut written = Vec::new();
     let document = latex::document(&content);
     let numbers = latex_macros::render(&document.tables);
+    let appendix = document::appendix(&document).map_err(CommandError::failed)?;
     let document = document::report(&document).map_err(CommandError::failed)?;
-    for (name, text) in
-        [(PAGE, page), (MANIFEST, manifest), (DOCUMENT, document), (NUMBERS, numbers)]
-    {
+    let pages = [(PAGE, page), (DOCUMENT, document), (APPENDIX, appendix), (NUMBERS, numbers)];
+    let mut manifest = manifest::Manifest::of(workspace, &statuses)?;
+    let digests = pages
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), ContentDigest::of_bytes(text.as_bytes())));
+    manifest.pages.extend(digests);
+    for (name, text) in pages.into_iter().chain([(MANIFEST, manifest.text())]) {
         let path = folder.join(name);
         let changed = publish::replace(text.as_bytes(), &path);
         if changed.map_err(|cause| publish::at(&path, &cause))? {

@@ -8,7 +8,9 @@ use crate::cli::error::CommandError;
 use crate::cli::workspace::Workspace;
 use crate::engine::run::options::RunReport;
 use crate::engine::stage::StageSet;
+use crate::engine::stage::artifact::{Artifact, ArtifactError};
 use crate::report::folder::{FORMATS, name_in_folder};
+use crate::report::{Conclusion, Table};
 
 /// What was put there.
 pub(crate) struct Published {
@@ -16,8 +18,10 @@ pub(crate) struct Published {
     pub folder: PathBuf,
     /// Files that are new or changed.
     pub written: Vec<String>,
-    /// Tables for the terminal.
-    pub tables: Vec<String>,
+    /// What the results amount to, by stage.
+    pub conclusions: Vec<(String, Conclusion)>,
+    /// Tables, in the order of their stages.
+    pub tables: Vec<Table>,
     /// Reports of an earlier run whose stages have no result now.
     pub stale: Vec<String>,
 }
@@ -29,19 +33,31 @@ pub(crate) fn publish(
     root: &Path,
 ) -> Result<Published, CommandError> {
     let folder = root.join(workspace.plan.name());
-    let mut published =
-        Published { folder, written: Vec::new(), tables: Vec::new(), stale: Vec::new() };
+    let mut published = Published {
+        folder,
+        written: Vec::new(),
+        conclusions: Vec::new(),
+        tables: Vec::new(),
+        stale: Vec::new(),
+    };
     for (&stage, result) in &report.results {
         let planned = &workspace.plan.stages()[stage];
         if !planned.stage.as_stage().is_report() {
             continue;
         }
         let reader = workspace.cache.reader(&result.artifact);
+        let unreadable =
+            |error: ArtifactError| CommandError::cache(format!("{}: {error}", planned.name));
+        match result.artifact.kind.as_str() {
+            "table" => published.tables.push(Table::read(&reader).map_err(unreadable)?),
+            "conclusion" => {
+                let conclusion = Conclusion::read(&reader).map_err(unreadable)?;
+                published.conclusions.push((planned.name.clone(), conclusion));
+            }
+            _ => {}
+        }
         for (name, path) in reader.files() {
-            if Path::new(name).extension().is_some_and(|extension| extension == "txt") {
-                let text = fs::read_to_string(path).map_err(|cause| at(path, &cause))?;
-                published.tables.push(text.trim_end().to_owned() + "\n");
-            } else if let Some(file) = name_in_folder(&planned.name, name) {
+            if let Some(file) = name_in_folder(&planned.name, name) {
                 let target = published.folder.join(&file);
                 let stored = result.artifact.files.iter().find(|stored| stored.name == *name);
                 // The cache remembers digests of files that are surely unchanged.

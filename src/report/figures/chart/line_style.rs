@@ -87,7 +87,7 @@ pub(crate) fn ramp(share: f64) -> Color {
     Color::new(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
-/// The mark of a class of points: six colors, then the same as rings, then as squares.
+/// The mark of a class of points: eight colors, then the same as rings, then as squares.
 #[derive(Clone, Copy)]
 pub(crate) struct Marker {
     index: usize,
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn past_the_last_color_lines_are_dashed() {
-        let styles: Vec<LineStyle> = (0..13).map(LineStyle::of).collect();
-        assert_eq!(styles[0].color, styles[6].color);
-        assert_eq!(styles[0].dashes, None);
-        assert_ne!(styles[6].dashes, styles[12].dashes);
+        let styles: Vec<LineStyle> = (0..17).map(LineStyle::of).collect();
+        assert_eq!(styles[0].color, styles[8].color);
+        assert_eq!(styles[7].dashes, None);
+        assert_ne!(styles[8].dashes, styles[16].dashes);
     }
 
     #[test]

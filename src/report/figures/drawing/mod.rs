@@ -28,14 +28,16 @@ impl Color {
 }
 
 /// Colors that stay apart under all common color-vision deficiencies (Okabe and Ito 2008),
-/// without the yellow, which is too faint on white.
-pub(crate) const PALETTE: [Color; 6] = [
+/// without the yellow, which is too faint on white; a dark violet and a gray follow them.
+pub(crate) const PALETTE: [Color; 8] = [
     Color::new(0, 114, 178),
     Color::new(213, 94, 0),
     Color::new(0, 158, 115),
     Color::new(204, 121, 167),
     Color::new(86, 180, 233),
     Color::new(230, 159, 0),
+    Color::new(106, 76, 147),
+    Color::new(128, 128, 128),
 ];
 
 /// Text and data drawn on top of bars.

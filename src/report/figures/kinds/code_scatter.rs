@@ -335,8 +335,8 @@ mod tests {
         let drawing = figure.draw(&Typeface::embedded().unwrap());
         assert_inside(&drawing);
         let dots = drawing.marks.iter().filter(|mark| matches!(mark, Mark::Dot { .. })).count();
-        // Six discs and six rings of two discs, in the panel and in the key; and one point alone.
-        assert_eq!(dots, 2 * (6 + 6 * 2) + 1);
+        // Eight discs and eight rings of two discs, in the panel and in the key; and one point alone.
+        assert_eq!(dots, 2 * (8 + 8 * 2) + 1);
     }
 
     #[test]

@@ -214,6 +214,7 @@ impl VarianceCurvesSpec {
                 scale: self.scale,
                 scatter: Scatter::ErrorBars,
                 spread: self.spread,
+                unordered: Vec::new(),
                 titles: BTreeMap::new(),
             };
             for found in spectrum.build(records)?.series {

@@ -4,7 +4,8 @@
 //! then mean and spread over runs, one series per label of one axis.
 //! Reference: PCAE paper, section 5.1 and its figure on bottleneck sizes; how many coordinates
 //! reach the threshold is counted in each run (see `coordinate_counts.rs`).
-//! Assumptions: coordinates are comparable across runs by position; they are not sorted here.
+//! Assumptions: coordinates are comparable across runs by position, which those of unordered codes are
+//! not: these are sorted by variance in each run.
 //! Checked against: hand-computed shares in the tests below.
 //!
 //! Each panel shows bars (share of each coordinate), their scatter, and the running sum with the
@@ -71,6 +72,10 @@ pub struct VarianceSpectrumSpec {
     /// Divisor of the standard deviation.
     #[serde(default)]
     pub spread: Spread,
+    /// Labels of the series whose models do not order their coordinates: these are sorted by
+    /// variance, in each run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unordered: Vec<String>,
     /// Display names of axes and of their labels.
     #[serde(default)]
     pub titles: BTreeMap<String, String>,
@@ -116,6 +121,9 @@ pub struct Series {
     pub coordinates: Vec<Coordinate>,
     /// How many leading coordinates hold the threshold's share.
     pub needed: CoordinateCount,
+    /// Whether the coordinates are sorted by variance.
+    #[serde(default)]
+    pub sorted: bool,
 }
 
 impl Series {
@@ -123,7 +131,8 @@ impl Series {
     fn summary(&self, threshold: f64) -> String {
         let (needed, count) = (self.needed.text(), self.coordinates.len());
         let runs = self.needed.runs.len();
-        format!("{} % in {needed} of {count} coordinates, n = {runs}", percent(threshold))
+        let sorted = if self.sorted { ", sorted" } else { "" };
+        format!("{} % in {needed} of {count} coordinates{sorted}, n = {runs}", percent(threshold))
     }
 }
 
@@ -170,7 +179,7 @@ impl VarianceSpectrumSpec {
                 return Err(AggregateError::Unlabeled { field, record: index, axis }.into());
             };
             self.refuse_twins(&records[..index], record, index)?;
-            let run = self.run(value, index)?;
+            let run = self.run(value, index, self.unordered.contains(label))?;
             cells.extend(per_coordinate(record, &run.shares)?);
             let needed = RecordValue::Number(run.needed as f64);
             let needed = Values::from([("needed".to_owned(), needed)]);
@@ -201,6 +210,10 @@ impl VarianceSpectrumSpec {
         }
 
         let labels = appearance(records, &fields, &self.series);
+        if let Some(label) = self.unordered.iter().find(|one| !labels.contains(&one.as_str())) {
+            let known = labels.into_iter().map(str::to_owned).collect();
+            return Err(FigureError::UnknownSeries { label: label.clone(), known });
+        }
         let series = labels.into_iter().map(|label| {
             let runs = runs.get(label).map_or(&[][..], Vec::as_slice);
             let width = runs.first().map_or(0, |run| run.shares.len());
@@ -217,7 +230,8 @@ impl VarianceSpectrumSpec {
             let (mean, std) =
                 needed.get([label.to_owned()].as_slice()).copied().unwrap_or_default();
             let runs = runs.iter().map(|run| run.needed).collect();
-            Series { title, coordinates, needed: CoordinateCount { runs, mean, std } }
+            let sorted = self.unordered.iter().any(|one| one == label);
+            Series { title, coordinates, needed: CoordinateCount { runs, mean, std }, sorted }
         });
         Ok(VarianceSpectrum {
             caption: self.caption.clone(),
@@ -230,7 +244,12 @@ impl VarianceSpectrumSpec {
     }
 
     /// Divides the variances of one run by their sum, and counts how many reach the threshold.
-    fn run(&self, value: &RecordValue, record: usize) -> Result<Run, FigureError> {
+    fn run(
+        &self,
+        value: &RecordValue,
+        record: usize,
+        is_unordered: bool,
+    ) -> Result<Run, FigureError> {
         let field = self.field.clone();
         let RecordValue::List(variances) = value else {
             let (expected, found) = ("a list", value.kind());
@@ -245,8 +264,12 @@ impl VarianceSpectrumSpec {
         if total <= 0.0 {
             return Err(FigureError::NoVariance { field, record });
         }
+        let mut variances = variances.clone();
+        if is_unordered {
+            variances.sort_by(|a, b| b.total_cmp(a));
+        }
         let shares = variances.iter().map(|variance| variance / total).collect();
-        Ok(Run { shares, needed: count(variances, self.threshold.get()) })
+        Ok(Run { shares, needed: count(&variances, self.threshold.get()) })
     }
 
     /// Refuses a second record with the labels of an earlier one.
@@ -354,6 +377,7 @@ impl FinishedFigure for VarianceSpectrum {
                 // The axis below says what is counted; the numbers must stay.
                 summary = summary.replace(" coordinates", "");
             }
+            let summary = typeface.fitted(&summary, LABEL_SIZE, width);
             Panel {
                 title: series.title.clone(),
                 notes: vec![vec![summary]],
@@ -589,6 +613,23 @@ mod tests {
             ["70 % in 1.5 ± 0.7 of 3 coordinates, n = 2", two]
         );
         assert_eq!(summaries("threshold: 1.0")[0], "100 % in 3 of 3 coordinates, n = 2");
+    }
+
+    #[test]
+    fn coordinates_of_unordered_codes_are_sorted_in_each_run() {
+        let records = [
+            run("pcae", "s0", &[1.0, 3.0]),
+            run("irmae", "s0", &[1.0, 3.0]),
+            run("irmae", "s1", &[3.0, 1.0]),
+        ];
+        let settings = r#"unordered: ["irmae"], threshold: 0.7"#;
+        let figure = spec(settings).build(&records).unwrap();
+        let first = |series: usize| figure.series[series].coordinates[0].share;
+        assert_eq!((first(0), first(1)), (0.25, 0.75));
+        assert_eq!(figure.series[1].needed.runs, [1, 1]);
+        assert_eq!(figure.series[1].summary(0.7), "70 % in 1 of 2 coordinates, sorted, n = 2");
+        let unknown = spec(r#"unordered: ["hae"]"#).build(&records).unwrap_err().to_string();
+        assert_eq!(unknown, "no series is `hae`, expected one of `pcae`, `irmae`");
     }
 
     #[test]
