@@ -58,6 +58,10 @@ fn summarize(
     published: Option<&Published>,
 ) {
     if common.json {
+        if let Some(Published { folder, written, stale, .. }) = published {
+            let (folder, written) = (folder.clone(), written.clone());
+            terminal::json(&Event::Report { folder, written, stale: stale.clone() });
+        }
         terminal::json(&Event::Summary {
             executed: report.executed.len(),
             cached: report.cached,
