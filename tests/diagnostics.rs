@@ -76,6 +76,68 @@ fn a_prior_that_leaves_little_to_learn_from_is_warned_of_but_stops_nothing() {
 }
 
 #[test]
+fn an_axis_that_nothing_uses_is_warned_of() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", axes: {"seed": [0, 1], "few": First("seed", 1), "sede": [2]}, stages: {
+            "one-{few}": Command(args: ["touch", "out"], outputs: ["out"]),
+        })"#,
+    );
+    for call in [&["plan", "pipeline.ron"][..], &["pipeline.ron"]] {
+        let stderr = sandbox.call(call).ok().stderr;
+        assert_eq!(stderr.matches("warning:").count(), 1, "{stderr}");
+        assert!(stderr.contains("warning: no stage uses the axis `sede`"), "{stderr}");
+        assert!(stderr.contains("pipeline.ron:1:67"), "{stderr}");
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_answered_with_the_nearest_that_does() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", axes: {"seed": [0, 1]}, scales: {"laptop": (x: 1), "paper": (x: 2)}, scale: "laptop",
+            stages: {"train-{seed}": Command(args: ["touch", "out"], outputs: ["out"])})"#,
+    );
+    for (args, hint) in [
+        (&["staus"][..], "did you mean the command `pcae-run status`?"),
+        (&["pipelin.ron"], "did you mean `pipeline.ron`?"),
+        (&["pipeline"], "did you mean `pipeline.ron`?"),
+        (&["pipeline.ron", "--only", "trian-*"], "did you mean `train-*`?"),
+        (&["pipeline.ron", "--until", "tran-1"], "did you mean `train-1`?"),
+        (&["why", "trein-0", "pipeline.ron"], "did you mean `train-0`?"),
+        (&["pipeline.ron", "--scale", "labtop"], "did you mean `laptop`?"),
+        (&["pipeline.ron", "--on-error", "continu"], "continue"),
+        (&["pipeline.ron", "--onyl", "x"], "--only"),
+        (&["cache", "stat"], "stats"),
+        (&["explain", "Axes"], "did you mean `Axis`?"),
+    ] {
+        let refused = sandbox.call(args).fails_with(2);
+        assert!(refused.stderr.contains(hint), "{args:?}: {}", refused.stderr);
+    }
+    let json = sandbox.call(&["--json", "pipeline.ron", "--onyl", "x"]).fails_with(2).events();
+    assert_eq!(json[0]["error"]["kind"], "usage");
+    assert!(json[0]["error"]["hints"][0].as_str().unwrap().contains("--only"), "{json:?}");
+    sandbox.edit("stages:", "limits: {\"tarin-*\": Limits(retries: 1)}, stages:");
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
+    assert!(refused.stderr.contains("did you mean `train-*`?"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_record_that_is_none_is_told_by_stage_and_field() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "p", stages: {
+            "score": Command(
+                args: ["sh", "-c", "echo '{\"a\": 1, \"loss\": NaN}' > record.json"],
+                outputs: ["record.json"], yields: "record",
+            ),
+        })"#,
+    );
+    let failed = sandbox.call(&["pipeline.ron"]).fails_with(1);
+    assert!(failed.stderr.contains("failed: score: "), "{}", failed.stderr);
+    assert!(failed.stderr.contains("the field `loss` has the value NaN"), "{}", failed.stderr);
+    let page = sandbox.call(&["explain", "Command"]).ok().stdout;
+    assert!(page.contains("{\"dimension\": 4, \"variances\": [2.5, 1.0]"), "{page}");
+}
+
+#[test]
 fn an_unknown_kind_is_answered_with_the_kinds_that_there_are() {
     const SHOWN: usize = 12;
     let (shown, more) = AnyStage::KINDS.split_at(SHOWN);

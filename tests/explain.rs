@@ -47,10 +47,54 @@ fn a_name_in_two_roles_is_explained_in_both() {
 #[test]
 fn stage_kinds_are_listed_with_a_line_each() {
     let all = Sandbox::new("").call(&["explain"]).ok();
-    let is_train = |line: &str| line.starts_with("Train ") && line.contains("model");
+    let is_train = |line: &str| line.starts_with("  Train ") && line.contains("model");
     assert!(all.stdout.lines().any(is_train), "{}", all.stdout);
-    let kinds: Vec<_> = all.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    let (language, kinds) = all.stdout.split_once("\nStage kinds:\n").unwrap();
+    let names = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+        lines.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    };
+    let kinds = names(kinds);
     assert!(kinds.len() > 15 && kinds.is_sorted(), "{kinds:?}");
+    assert_eq!(
+        names(language)[..3],
+        ["Pipeline", "Axis", "Each"],
+        "what a file is made of comes first"
+    );
+}
+
+#[test]
+fn the_words_of_the_language_are_explained() {
+    for name in [
+        "Pipeline",
+        "Axis",
+        "Shared",
+        "Each",
+        "Limits",
+        "IfPresent",
+        "AtScale",
+        "Absent",
+        "ByDevice",
+        "Of",
+    ] {
+        let page = explained(name);
+        assert!(page.starts_with(&format!("{name}: ")), "{page}");
+    }
+    let limits = explained("Limits");
+    assert!(limits.contains("timeout: a whole number, optional, none if left out\n"), "{limits}");
+    let scale = explained("scales");
+    assert!(scale.contains("scales: a map from names to fields"), "{scale}");
+}
+
+#[test]
+fn a_name_with_several_meanings_lists_them_all() {
+    let first = explained("First");
+    assert!(
+        first.starts_with("`First` has 2 meanings:\n  - in place of the values of an axis\n"),
+        "{first}"
+    );
+    assert!(first.contains("\nFirst: in place of the values of an axis\n"), "{first}");
+    assert!(first.contains("`steps` of "), "{first}");
 }
 
 #[test]

@@ -40,6 +40,8 @@ mod own_data;
 mod paper;
 /// What is checked, printed and asked before a run starts.
 mod preflight;
+/// Where a project has its cache, what is told of runs, and what tools read.
+mod project;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// The report page, its manifest and their check.

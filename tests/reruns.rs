@@ -279,7 +279,7 @@ fn a_dry_run_follows_the_same_selection_as_a_run() {
     let planned = |args: &[&str]| {
         let args: Vec<_> = ["pipeline.ron", "-n", "--json"].iter().chain(args).copied().collect();
         let events = sandbox.call(&args).ok().events();
-        let runs = events.iter().filter(|event| event["state"] == "run");
+        let runs = events.iter().filter(|event| event["state"] == "stale");
         runs.map(|event| event["stage"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(planned(&["--force", "square-one"]), ["square-one"]);

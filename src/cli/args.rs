@@ -1,6 +1,6 @@
 //! The command line: options, commands and their help.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -26,12 +26,22 @@ pub(crate) struct Cli {
 /// Options of every command
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// Keep results in this folder
-    #[arg(long, global = true, value_name = "DIR", default_value = "cache")]
+    /// Keep results in this folder [default: `cache` in the project's folder: the nearest one, from the
+    /// pipeline file upward, that has a cache]
+    #[arg(long = "cache", global = true, value_name = "DIR")]
+    pub given_cache: Option<PathBuf>,
+    /// Write tables and figures to this folder [default: `reports` in the project's folder]
+    #[arg(long = "reports", global = true, value_name = "DIR")]
+    pub given_reports: Option<PathBuf>,
+    /// The cache folder, given or found
+    #[arg(skip)]
     pub cache: PathBuf,
-    /// Write tables and figures to this folder
-    #[arg(long, global = true, value_name = "DIR", default_value = "reports")]
+    /// The folder of reports, given or found
+    #[arg(skip)]
     pub reports: PathBuf,
+    /// Whether a cache is made where there is none
+    #[arg(skip)]
+    pub makes_cache: bool,
     /// Also search this folder for data files
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -106,6 +116,62 @@ pub(crate) struct RunnerArgs {
     /// Start without asking, even if the run is predicted to take more than a day
     #[arg(short, long)]
     pub yes: bool,
+}
+
+impl Cli {
+    /// Returns the pipeline file that was named, if any.
+    pub(crate) fn pipeline(&self) -> Option<&Path> {
+        let file = match self.command.as_ref() {
+            None | Some(Command::Init { .. } | Command::Diff { .. } | Command::Cache(_)) => None,
+            Some(
+                Command::Doctor
+                | Command::Explain { .. }
+                | Command::Completions { .. }
+                | Command::Manual { .. }
+                | Command::Stage(_),
+            ) => None,
+            Some(Command::Gc { files, .. }) => files.first(),
+            Some(Command::Plan(PlanArgs { file, .. })) => file.file.as_ref(),
+            Some(
+                Command::Fetch { file, .. }
+                | Command::Why { file, .. }
+                | Command::Status { file, .. }
+                | Command::Graph { file, .. }
+                | Command::Log { file, .. }
+                | Command::Export { file, .. }
+                | Command::Trace { file, .. }
+                | Command::Compare { file, .. }
+                | Command::Report { file, .. },
+            ) => file.file.as_ref(),
+        };
+        file.or(self.run.file.as_ref()).map(PathBuf::as_path)
+    }
+
+    /// Returns whether results are added to the cache.
+    pub(crate) const fn computes(&self) -> bool {
+        match &self.command {
+            None => !self.run.dry_run,
+            Some(Command::Compare { until_decided, .. }) => *until_decided,
+            Some(Command::Fetch { .. } | Command::Stage(_)) => true,
+            Some(_) => false,
+        }
+    }
+
+    /// Returns whether the cache matters to the command.
+    pub(crate) const fn uses_cache(&self) -> bool {
+        !matches!(
+            &self.command,
+            Some(
+                Command::Init { .. }
+                    | Command::Diff { .. }
+                    | Command::Report { check: true, .. }
+                    | Command::Explain { .. }
+                    | Command::Completions { .. }
+                    | Command::Manual { .. }
+                    | Command::Stage(_)
+            )
+        )
+    }
 }
 
 impl RunArgs {
@@ -317,16 +383,24 @@ pub(crate) enum Command {
     Doctor,
     /// Show what a stage kind or any other name in a pipeline means, with its settings
     Explain {
-        /// A name as written in pipelines, such as `Train`, `Pcae` or `Adam` [default: list stage kinds]
+        /// A name as written in pipelines, such as `Train`, `Pcae` or `Adam` [default: list what there is];
+        /// or `json`: what `--json` prints
         name: Option<String>,
     },
-    /// Print a shell completion script
+    /// Print a shell completion script, or install it
     Completions {
         /// The shell
         shell: Shell,
+        /// Put it where the shell looks for it (bash, zsh, fish)
+        #[arg(long)]
+        install: bool,
     },
-    /// Print the manual page
-    Manual,
+    /// Print the manual page, or install it
+    Manual {
+        /// Put it where `man` looks for it
+        #[arg(long)]
+        install: bool,
+    },
     /// Run one job
     #[command(hide = true)]
     Stage(StageArgs),

@@ -20,11 +20,13 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::suggestion;
 use crate::engine::cache::CacheError;
 use crate::engine::pipeline::diagnostic::{Diagnostic, Style, draw};
 use crate::engine::pipeline::source::{Source, SourceError};
@@ -180,7 +182,9 @@ impl From<CacheError> for CommandError {
         let kind = match error {
             CacheError::Waited { .. } | CacheError::InUse => ErrorKind::Busy,
             CacheError::NoOutput | CacheError::Undeclared(_) => ErrorKind::Failed,
-            CacheError::Variable(_) | CacheError::Folder { .. } => ErrorKind::Usage,
+            CacheError::Variable(_) | CacheError::Folder { .. } | CacheError::Absent { .. } => {
+                ErrorKind::Usage
+            }
             CacheError::Stopped => ErrorKind::Interrupted,
             CacheError::File { .. }
             | CacheError::Index(_)
@@ -195,7 +199,13 @@ impl From<CacheError> for CommandError {
 
 impl From<SourceError> for CommandError {
     fn from(error: SourceError) -> Self {
-        Self::usage(error)
+        let hint = match &error {
+            SourceError::Unreadable { path, cause } if cause.kind() == io::ErrorKind::NotFound => {
+                suggestion::for_missing_pipeline(path)
+            }
+            _ => None,
+        };
+        Self { hints: hint.into_iter().collect(), ..Self::usage(error) }
     }
 }
 

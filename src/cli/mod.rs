@@ -9,7 +9,9 @@ mod commands;
 mod error;
 mod output;
 mod preflight;
+mod project;
 mod runner;
+mod suggestion;
 mod workspace;
 
 use std::env;
@@ -48,9 +50,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     let json = env::args_os().any(|argument| argument == "--json");
     if json {
-        let message = error.render().to_string();
-        let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end();
-        terminal::json(&CommandError::usage(message).json());
+        terminal::json(&usage_error(&error.render().to_string()).json());
     } else {
         // The message quotes arguments as they are: those of the printed one are printable.
         let shown = env::args_os().map(|text| printable(&text.to_string_lossy()).into_owned());
@@ -60,4 +60,14 @@ fn usage(error: &clap::Error) -> ExitCode {
         }
     }
     ErrorKind::Usage.into()
+}
+
+/// Splits what the parser of the command line says into its message and its tips.
+fn usage_error(text: &str) -> CommandError {
+    let (tips, message): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.trim_start().starts_with("tip: "));
+    let message = message.join("\n");
+    let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end().to_owned();
+    let tips = tips.iter().map(|tip| tip.trim_start().trim_start_matches("tip: "));
+    tips.fold(CommandError::usage(message), |error, tip| error.hint(tip))
 }

@@ -13,7 +13,7 @@ use crate::cli::args::{Common, OnError, RunnerArgs};
 use crate::cli::error::CommandError;
 use crate::cli::output::progress::Display;
 use crate::cli::output::terminal;
-use crate::cli::preflight;
+use crate::cli::preflight::{self, Checked};
 use crate::cli::workspace::{Workspace, device_jobs, hold, reached_by};
 use crate::device;
 use crate::engine::executor::Local;
@@ -57,7 +57,7 @@ impl<'a> Runner<'a> {
         // Nothing that is found now may be deleted until the run is over.
         let _in_use = hold(&workspace.cache)?;
         workspace.cache.remove_leftovers();
-        let statuses =
+        let Checked { statuses, prediction } =
             preflight::check(self.common, self.args, workspace, selection, &self.options)?;
         let is_cached = |stage: &StageIndex| matches!(statuses[*stage], StageStatus::Cached(_));
         let has_work = !selection.allowed.iter().all(is_cached) || !selection.forced.is_empty();
@@ -65,9 +65,7 @@ impl<'a> Runner<'a> {
             let error = CommandError::failed(format!("nothing can be added to the cache: {cause}"));
             return Err(error.hint("choose another with `--cache DIR`"));
         }
-        let path = workspace.source.path();
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        workspace.cache.remember_pipeline(&path)?;
+        workspace.cache.remember_pipeline(workspace.source.path())?;
         if self.interrupts.get().is_none() {
             let _ = self.interrupts.set(count_interrupts()?);
         }
@@ -75,7 +73,11 @@ impl<'a> Runner<'a> {
         let program = this_program().map_err(CommandError::failed)?;
         let arguments = child_arguments(self.common, self.args);
         let mut executor = Local::new(program, arguments, adopt_orphans());
-        let mut display = Display::new(self.common.json, selection.allowed.len());
+        let stages = workspace.plan.stages();
+        let predicted = prediction.stages.iter();
+        let predicted = predicted.map(|(&stage, &seconds)| (stages[stage].name.clone(), seconds));
+        let mut display =
+            Display::new(self.common.json, selection.allowed.len(), predicted.collect());
         let mut emit = |event: Event| display.show(&event);
         let (plan, cache) = (&workspace.plan, &workspace.cache);
         let scheduler = Scheduler::new(plan, cache, &self.options, selection, statuses, &mut emit);

@@ -8,7 +8,7 @@ use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::device::{self, DeviceName};
-use crate::engine::cache::{Cache, Check, ReachedBy, StoredResult};
+use crate::engine::cache::{Cache, CacheError, Check, ReachedBy, StoredResult};
 use crate::engine::digest::ContentDigest;
 use crate::engine::pipeline::extend::Extendable;
 use crate::engine::pipeline::search_paths::FileProbe;
@@ -179,10 +179,14 @@ pub(crate) fn load_recorded_plan(
         .map_err(|mistakes| CommandError::invalid_pipeline(source, mistakes))
 }
 
-/// Opens the cache folder.
+/// Opens the cache folder; only a command that computes makes one.
 pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
     let check = if common.verify { Check::Everything } else { Check::Small };
-    let cache = Cache::open(&common.cache, check)?;
+    let cache = if common.makes_cache {
+        Cache::open(&common.cache, check)?
+    } else {
+        Cache::open_if_there(&common.cache, check)?
+    };
     for note in cache.notes() {
         terminal::note(&format!("note: {note}"));
     }
@@ -191,14 +195,29 @@ pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
 
 /// Returns what decides which results a run of a pipeline reaches, besides what is in it.
 pub(crate) fn reached_by(common: &Common, workspace: &Workspace) -> ReachedBy {
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let path = |path: &Path| absolute(path).display().to_string();
+    let path = |path: &Path| workspace.cache.portable_name(path);
     let data = common.data.as_deref().map(path).unwrap_or_default();
     ReachedBy {
         pipeline: path(workspace.source.path()),
         context: format!("{} {} {data}", workspace.backend, workspace.plan.scale().unwrap_or("-")),
         text: ContentDigest::of_bytes(workspace.source.text().as_bytes()).to_string(),
     }
+}
+
+/// Opens a cache that must be there.
+pub(crate) fn open_known_cache(common: &Common) -> Result<Cache, CommandError> {
+    require_cache(common)?;
+    open_cache(common)
+}
+
+/// Makes sure that there is a cache.
+pub(crate) fn require_cache(common: &Common) -> Result<(), CommandError> {
+    if Cache::is_there(&common.cache) {
+        return Ok(());
+    }
+    let error = CacheError::Absent { path: common.cache.clone() };
+    Err(CommandError::from(error)
+        .hint("run a pipeline first, or choose another with `--cache DIR`"))
 }
 
 /// Marks a cache as in use; says so if something else has to end first.
@@ -215,7 +234,11 @@ pub(crate) fn device_jobs(device: DeviceName) -> usize {
 fn last_pipeline(cache: &Cache) -> Result<PathBuf, CommandError> {
     let known = cache.pipelines()?;
     known.into_iter().find(|path| path.is_file()).ok_or_else(|| {
-        let error = CommandError::usage("no pipeline has been run with this cache yet");
+        let error = if Cache::is_there(cache.root()) {
+            CommandError::usage("no pipeline has been run with this cache yet")
+        } else {
+            CacheError::Absent { path: cache.root().to_owned() }.into()
+        };
         error.hint("pass a pipeline file")
     })
 }

@@ -100,11 +100,11 @@ pub(super) fn by_way_of<D>(
 ) -> Result<Distances, GeometryError> {
     memory::check_table(chosen.len())?;
     let count = points.count();
-    let all = (chosen.len() + count) as u64;
+    let all = (2 * chosen.len() + count) as u64;
     let anchors = Points::from_rows(points.width(), points.coordinates(chosen));
     let (table, parts) =
         graph_distances(&anchors, spec.neighbors, &mut |done, _| on_progress(done, all))?;
-    let mut report = |done: usize| on_progress((chosen.len() + done) as u64, all);
+    let mut report = |done: usize| on_progress((2 * chosen.len() + done) as u64, all);
     let found = nearest_anchors(points, &anchors, &mut report)?;
     let nearest: Vec<u32> = found.iter().map(|(anchor, _)| *anchor).collect();
     let legs: Vec<f64> = match link {
@@ -357,6 +357,6 @@ mod tests {
         let settings = spec(10, AnchorLink::AsAnchor, Rescale::None);
         let mut note = |done, all| seen.push((done, all));
         Distances::geodesic(&random_points(90, 2), &settings, &mut note).unwrap();
-        assert_eq!(seen, [(10, 100), (100, 100)]);
+        assert_eq!(seen, [(10, 110), (20, 110), (110, 110)]);
     }
 }

@@ -58,7 +58,9 @@ pub enum Rescale {
 }
 
 impl Distances {
-    /// Computes all geodesic distances, telling `on_progress` how many of how many points are done.
+    /// Computes all geodesic distances, telling `on_progress` how many of how many points are done. Each
+    /// counts twice: when its neighbors are known, and when its paths are. With anchors these are
+    /// counted first, then all points as they are linked.
     pub fn geodesic<D>(
         points: &dyn PointSource,
         spec: &GeodesicSpec<D>,
@@ -82,9 +84,13 @@ pub(super) fn graph_distances(
     neighbors: NonZeroUsize,
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Vec<f32>, Parts), GeometryError> {
-    let neighbors = Neighbors::of(points, neighbors.get())?;
+    let rows = points.rows() as u64;
+    let everyone = (0..points.rows()).map(|row| row as u32).collect();
+    let mut searched = |done, _| on_progress(done, 2 * rows);
+    let neighbors = Neighbors::of_some(points, everyone, neighbors.get(), &mut searched)?;
     let graph = Graph::connect(points, &neighbors);
-    Ok((shortest_paths(&graph, on_progress), graph.parts().clone()))
+    let mut found = |done, _| on_progress(rows + done, 2 * rows);
+    Ok((shortest_paths(&graph, &mut found), graph.parts().clone()))
 }
 
 /// Divides a table by the mean of all distances that follow from it, if that is asked for.
@@ -202,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn progress_counts_up_to_the_number_of_points() {
+    fn progress_counts_the_search_for_neighbors_and_then_the_paths() {
         let mut seen = Vec::new();
         let settings = spec(3, Rescale::None);
         let points = random_points(1100, 2);
         Distances::geodesic(&points, &settings, &mut |done, all| seen.push((done, all))).unwrap();
-        assert_eq!(seen, [(1024, 1100), (1100, 1100)]);
+        assert_eq!(seen, [(1100, 2200), (2124, 2200), (2200, 2200)]);
     }
 
     #[test]

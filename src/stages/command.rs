@@ -40,6 +40,16 @@ fn files() -> String {
 /// The program starts in an empty folder. Its environment has the declared variables, `PATH`,
 /// `HOME` and `USER` (not in the key) and a fixed `LC_ALL`. What it prints goes to the stage's log;
 /// processes that it leaves running are killed.
+///
+/// With `yields: "record"` it writes `record.json`, one JSON object with a value per field:
+///
+/// ```json
+/// {"dimension": 4, "variances": [2.5, 1.0], "note": "converged after 12 steps"}
+/// ```
+///
+/// A value is a finite number, a list of finite numbers or a string; `NaN`, infinity, `null`, `true` and
+/// nested objects are refused. A `Table` averages the numbers by their field names. Labels do not
+/// belong into it: they come from the axes in the stage's name.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Command {

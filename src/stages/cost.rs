@@ -103,9 +103,19 @@ pub(super) fn neighbor_search(
     queries: Option<usize>,
 ) -> Option<Work> {
     let points = points?;
-    let (rows, width) = (points.rows? as f64, points.width()? as f64);
-    let queries = queries.map_or(rows, |queries| (queries as f64).min(rows));
-    Some(Work(queries * rows * 2.0 * width))
+    let (rows, width) = (points.rows?, points.width()?);
+    let queries = queries.map_or(rows, |queries| queries.min(rows));
+    Some(Work(queries as f64 * comparing(rows, width)))
+}
+
+/// Returns the operations of comparing one point with `points` others.
+pub(super) const fn comparing(points: usize, width: usize) -> f64 {
+    points as f64 * 2.0 * width as f64
+}
+
+/// Returns the operations of finding the paths from one of `points` to all others.
+pub(super) const fn visiting(points: usize, neighbors: usize) -> f64 {
+    PER_VISIT * points as f64 * neighbors as f64
 }
 
 /// Returns the work of all shortest paths on a neighbor graph of all points, or of anchors only.
@@ -117,7 +127,5 @@ pub(super) fn shortest_paths(
     let rows = points?.rows?;
     let nodes = anchors.unwrap_or(rows).min(rows);
     let search = neighbor_search(points, Some(nodes))?;
-    let nodes = nodes as f64;
-    let visits = nodes * nodes * neighbors as f64;
-    Some(Work(search.0 + PER_VISIT * visits))
+    Some(Work(search.0 + nodes as f64 * visiting(nodes, neighbors)))
 }

@@ -1,7 +1,8 @@
 //! The stage kind [`Dataset`].
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::command::AnyFiles;
 use super::cost;
 use super::samples::{SampleKind, recipe_problems, store_prepared};
-use crate::data::{Choice, DatasetSpec, Division, Files, Recipe, Split, Step};
+use crate::data::{
+    Choice, Content, DatasetSpec, Division, Extent, Files, Recipe, SampleForm, Samples, Split, Step,
+};
 use crate::engine::digest::files_in;
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::ArtifactEstimate;
@@ -80,17 +83,43 @@ impl Dataset {
         if let Some(stage) = &self.files {
             return Ok(Files::new(context.files_of(stage)?.files().clone()));
         }
-        let mut found = BTreeMap::new();
-        for (name, path) in context.outside_files() {
-            if path.is_dir() {
-                let inner = files_in(path)?.into_iter();
-                found.extend(inner.map(|(file, path)| (format!("{name}/{file}"), path)));
-            } else {
-                found.insert(name.to_owned(), path.to_owned());
-            }
-        }
-        Ok(Files::new(found))
+        Ok(Files::new(single_files(context.outside_files())?))
     }
+
+    /// Opens files, unless there is too much to read only to count it.
+    fn extent_of_files(&self, files: BTreeMap<String, PathBuf>) -> Option<Extent> {
+        const MOST_BYTES: u64 = 64 << 20;
+        let sizes = files.values().map(|path| fs::metadata(path).map_or(0, |about| about.len()));
+        // Images are not read before they are asked for.
+        if self.source.content() == Content::Vectors && sizes.sum::<u64>() > MOST_BYTES {
+            return None;
+        }
+        Some(match self.source.open(&Files::new(files)).ok()? {
+            Samples::Images(images) => {
+                Extent::new(images.catalog().count, SampleForm::Image(images.shape()))
+            }
+            Samples::Vectors(vectors, _) => {
+                let (rows, width) = (vectors.points().rows(), vectors.points().width());
+                Extent::new(rows, SampleForm::Vector { width })
+            }
+        })
+    }
+}
+
+/// Returns files by name, those of a folder as `folder/file`.
+fn single_files<'a>(
+    files: impl Iterator<Item = (&'a str, &'a Path)>,
+) -> io::Result<BTreeMap<String, PathBuf>> {
+    let mut found = BTreeMap::new();
+    for (name, path) in files {
+        if path.is_dir() {
+            let inner = files_in(path)?.into_iter();
+            found.extend(inner.map(|(file, path)| (format!("{name}/{file}"), path)));
+        } else {
+            found.insert(name.to_owned(), path.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 impl Stage for Dataset {
@@ -168,6 +197,12 @@ impl Stage for Dataset {
     fn estimate(&self, _inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
         let extent = self.source.extent().map(|extent| extent.after(&self.recipe()));
         extent.map_or_else(ArtifactEstimate::default, |extent| cost::sample_estimate(&extent))
+    }
+
+    fn estimate_from_files(&self, files: &BTreeMap<String, PathBuf>) -> Option<ArtifactEstimate> {
+        let files = files.iter().map(|(name, path)| (name.as_str(), path.as_path()));
+        let extent = self.extent_of_files(single_files(files).ok()?)?;
+        Some(cost::sample_estimate(&extent.after(&self.recipe())))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {

@@ -5,12 +5,12 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::{hold, open_cache};
+use crate::cli::workspace::{hold, open_known_cache, require_cache};
 use crate::engine::cache::{Cache, Verification};
 
 /// Shows what the cache holds.
 pub(super) fn stats(common: &Common) -> Result<(), CommandError> {
-    let cache = open_cache(common)?;
+    let cache = open_known_cache(common)?;
     let (entries, bytes) = cache.size()?;
     let kinds = cache.size_by_kind()?;
     let trajectories = cache.trajectories()?;
@@ -49,7 +49,7 @@ pub(super) fn stats(common: &Common) -> Result<(), CommandError> {
 
 /// Verifies every file of every result.
 pub(super) fn verify(common: &Common) -> Result<(), CommandError> {
-    let cache = open_cache(common)?;
+    let cache = open_known_cache(common)?;
     let _in_use = hold(&cache)?;
     let found = cache.verify()?;
     let Verification { results, damaged, deviating } = &found;
@@ -83,6 +83,7 @@ pub(super) fn verify(common: &Common) -> Result<(), CommandError> {
 
 /// Rebuilds the index.
 pub(super) fn rebuild(common: &Common) -> Result<(), CommandError> {
+    require_cache(common)?;
     let entries = Cache::rebuild(&common.cache)?;
     if common.json {
         terminal::json(&json!({"entries": entries}));

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal::{self, Tone, paint};
 use crate::cli::workspace::open_cache;
 use crate::device;
-use crate::engine::cache::is_network;
+use crate::engine::cache::{Cache, is_network};
 use crate::engine::system::clock;
 use crate::engine::system::host;
 
@@ -22,7 +22,8 @@ type CheckResult = Result<String, String>;
 
 /// Runs every check; a failed one makes the exit code 5.
 pub(super) fn doctor(common: &Common) -> Result<ExitCode, CommandError> {
-    let folder = common.cache.join("doctor");
+    let disk = disk_folder(common);
+    let folder = disk.join(format!(".pcae-run-doctor-{}", std::process::id()));
     fs::create_dir_all(&folder)
         .map_err(|cause| CommandError::cache(format!("{}: {cause}", folder.display())))?;
     let checks: [(&str, CheckResult); 9] = [
@@ -30,8 +31,8 @@ pub(super) fn doctor(common: &Common) -> Result<ExitCode, CommandError> {
         ("sync to disk", sync(&folder)),
         ("file locks", locks(&folder)),
         ("file clock", file_clock(&folder)),
-        ("file system", Ok(file_system(&common.cache))),
-        ("free space", free_space(&common.cache)),
+        ("file system", Ok(file_system(&disk))),
+        ("free space", free_space(&disk)),
         ("cache index", index(common)),
         ("device", compute_device(common)),
         ("threads", Ok(terminal::count(host::cores(), "core"))),
@@ -51,6 +52,13 @@ pub(super) fn doctor(common: &Common) -> Result<ExitCode, CommandError> {
         }
     }
     Ok(if failed { Finding::Unhealthy.into() } else { ExitCode::SUCCESS })
+}
+
+/// Returns the cache folder, or the one above it that is there: a check makes no cache.
+fn disk_folder(common: &Common) -> PathBuf {
+    let whole = std::path::absolute(&common.cache).unwrap_or_else(|_| common.cache.clone());
+    let found = whole.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+    found.unwrap_or(whole)
 }
 
 fn text(error: impl ToString) -> String {
@@ -125,6 +133,9 @@ fn free_space(cache: &Path) -> CheckResult {
 }
 
 fn index(common: &Common) -> CheckResult {
+    if !Cache::is_there(&common.cache) {
+        return Ok("no cache yet: the first run makes it".to_owned());
+    }
     let cache = open_cache(common).map_err(text)?;
     if let Some(damage) = cache.index_damage().map_err(text)? {
         return Err(damage);

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use super::export::copy_below;
 use crate::cli::args::{Common, RunnerArgs};
 use crate::cli::error::{CommandError, ErrorKind};
@@ -33,7 +35,11 @@ pub(super) fn fetch(
     let until: Vec<String> = downloads.map(|stage| stage.name.clone()).collect();
     let wanted = optional_sets(&workspace)?;
     if until.is_empty() && wanted.is_empty() {
-        terminal::line("there is nothing to fetch");
+        if common.json {
+            terminal::json(&json!({"downloads": 0}));
+        } else {
+            terminal::line("there is nothing to fetch");
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if !until.is_empty() {
@@ -41,8 +47,13 @@ pub(super) fn fetch(
         if let Some(kind) = ErrorKind::of_run(&report) {
             return Ok(kind.into());
         }
-        let count = terminal::count(report.results.len(), "download");
-        terminal::line(&format!("{count} in the cache"));
+        let downloads = report.results.len();
+        if common.json {
+            terminal::json(&json!({"downloads": downloads}));
+        } else {
+            let count = terminal::count(downloads, "download");
+            terminal::line(&format!("{count} in the cache"));
+        }
     }
     if wanted.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -96,7 +107,11 @@ fn fetch_sets(
             copy_below(&to, name, from)
                 .map_err(|cause| CommandError::failed(format!("{}: {cause}", to.display())))?;
         }
-        terminal::line(&to.display().to_string());
+        if common.json {
+            terminal::json(&json!({"folder": to}));
+        } else {
+            terminal::line(&to.display().to_string());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

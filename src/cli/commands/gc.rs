@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::cli::workspace::{Workspace, open_cache, reached_by};
+use crate::cli::workspace::{Workspace, open_known_cache, reached_by};
 use crate::engine::cache::{Cache, GcRoots};
 use crate::engine::digest::StageKey;
 use crate::engine::run::status::StageStatus;
@@ -21,7 +21,7 @@ pub(super) fn gc(
     delete: bool,
     free: Option<u64>,
 ) -> Result<(), CommandError> {
-    let cache = open_cache(common)?;
+    let cache = open_known_cache(common)?;
     // Nothing may come into use between the listing and the deletion.
     let alone = if delete { Some(cache.hold_alone()?) } else { None };
     let roots = gc_roots(common, &cache, &pipelines(&cache, files)?)?;
@@ -66,6 +66,16 @@ pub(super) fn gc(
         terminal::note(&format!(
             "note: {manifests} can't be read, so no file is deleted; see `pcae-run cache verify`"
         ));
+    }
+    if common.json {
+        terminal::json(&json!({
+            "results": collection.candidates.len(),
+            "unreferenced_files": collection.strays.len(),
+            "abandoned_files": collection.abandoned.len(),
+            "saved_states": collection.trajectories.len(),
+            "bytes": results + states,
+            "deleted": alone.is_some(),
+        }));
     }
     if let Some(alone) = alone {
         let freed = cache.collect(&collection, &alone)?;

@@ -11,6 +11,7 @@ mod fetch;
 mod gc;
 mod graph;
 mod init;
+mod installation;
 mod log;
 mod manual;
 mod plan;
@@ -26,11 +27,13 @@ use std::process::ExitCode;
 
 use super::args::{CacheCommand, Cli, Command, File, PlanArgs};
 use super::error::CommandError;
+use super::project;
 use crate::engine::plan::select::Choice;
 use crate::statistics::spent_alpha;
 
 /// Runs the command that was typed.
-pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
+pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
+    project::locate(&mut cli);
     let common = &cli.common;
     let done = |()| ExitCode::SUCCESS;
     let Some(command) = cli.command else {
@@ -92,11 +95,10 @@ pub(super) fn dispatch(cli: Cli) -> Result<ExitCode, CommandError> {
         }
         Command::Doctor => doctor::doctor(common),
         Command::Explain { name } => explain::explain(name.as_deref(), common.json).map(done),
-        Command::Completions { shell } => {
-            completions::completions(shell);
-            Ok(ExitCode::SUCCESS)
+        Command::Completions { shell, install } => {
+            completions::completions(common, shell, install).map(done)
         }
-        Command::Manual => manual::manual().map(done),
+        Command::Manual { install } => manual::manual(common, install).map(done),
         Command::Stage(args) => stage::stage(common, &args),
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::scale_difference;
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
+use crate::cli::output::state::State;
 use crate::cli::output::terminal::{self, Tone, paint};
 use crate::cli::preflight::due;
 use crate::cli::preflight::missing_files::MissingFiles;
@@ -100,9 +101,9 @@ pub(super) fn plan(
 fn print_json(workspace: &Workspace, stage: usize, status: &StageStatus) {
     let planned = &workspace.plan.stages()[stage];
     let (state, key, why) = match status {
-        StageStatus::Cached(result) => ("cached", Some(result.key), None),
-        StageStatus::Stale { record, why } => ("run", Some(record.key()), Some(why.clone())),
-        StageStatus::Waiting { on } => ("after", None, Some(workspace.waits_for(on))),
+        StageStatus::Cached(result) => (State::Cached, Some(result.key), None),
+        StageStatus::Stale { record, why } => (State::Stale, Some(record.key()), Some(why.clone())),
+        StageStatus::Waiting { on } => (State::Waiting, None, Some(workspace.waits_for(on))),
     };
     terminal::json(&json!({
         "stage": planned.name,

@@ -70,6 +70,10 @@ fn summarize(
             (line["event"], line["stage"]) = (json!("conclusion"), json!(stage));
             terminal::json(&line);
         }
+        if let Some(Published { folder, written, stale, .. }) = published {
+            let (folder, written) = (folder.clone(), written.clone());
+            terminal::json(&Event::Report { folder, written, stale: stale.clone() });
+        }
         terminal::json(&Event::Summary {
             executed: report.executed.len(),
             cached: report.cached,

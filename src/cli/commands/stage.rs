@@ -1,16 +1,18 @@
 //! `pcae-run stage`: performs one job and tells its executor line by line.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::args::{Common, StageArgs};
 use crate::cli::error::{CommandError, ErrorKind};
 use crate::cli::workspace::open_cache;
+use crate::engine::cache::note_progress;
 use crate::engine::job::{Conditions, Job, JobEvent, JobOutcome};
 use crate::engine::stage::context::log_line;
 use crate::engine::system::process;
@@ -44,7 +46,7 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
             _ => None,
         },
         stop,
-        emit: Box::new(|event| say(&event)),
+        emit: Box::new(teller(args.job.clone())),
     };
     let outcome = job.perform::<AnyStage>(&cache, conditions);
     if let JobOutcome::Failed { message, .. } = &outcome {
@@ -58,6 +60,21 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
     };
     say(&JobEvent::Ended(outcome));
     Ok(code)
+}
+
+/// Tells the executor what happens, and leaves a note of how far the stage is for other processes.
+fn teller(job: PathBuf) -> impl FnMut(JobEvent) {
+    const PAUSE: Duration = Duration::from_secs(1);
+    let mut noted: Option<Instant> = None;
+    move |event| {
+        if let JobEvent::Progress(progress) = &event
+            && noted.is_none_or(|at| at.elapsed() >= PAUSE)
+        {
+            noted = Some(Instant::now());
+            note_progress(&job, progress);
+        }
+        say(&event);
+    }
 }
 
 fn say(line: &JobEvent) {

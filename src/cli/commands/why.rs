@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
+use crate::cli::output::state::State;
 use crate::cli::output::terminal;
 use crate::cli::workspace::{Workspace, hold};
 use crate::engine::cache::Entry;
 use crate::engine::key::KeyRecord;
 use crate::engine::run::status::StageStatus;
-use crate::engine::system::clock;
 
 /// At most this many earlier results of the kind are compared.
 const COMPARED: usize = 1000;
@@ -23,13 +23,14 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
     let planned = &workspace.plan.stages()[index];
     let _in_use = hold(&workspace.cache)?;
     let (state, record) = match workspace.statuses()?.swap_remove(index) {
-        StageStatus::Cached(result) => ("hit", workspace.cache.entry(&result.key)?.record),
-        StageStatus::Stale { record, .. } => ("miss", *record),
+        StageStatus::Cached(result) => (State::Cached, workspace.cache.entry(&result.key)?.record),
+        StageStatus::Stale { record, .. } => (State::Stale, *record),
         StageStatus::Waiting { on } => {
             let names: Vec<_> =
                 on.iter().map(|&input| workspace.plan.stages()[input].name.as_str()).collect();
             if common.json {
-                terminal::json(&json!({"stage": planned.name, "state": "after", "inputs": names}));
+                let state = State::Waiting;
+                terminal::json(&json!({"stage": planned.name, "state": state, "inputs": names}));
             } else {
                 let (first, names) = (names.first().copied().unwrap_or_default(), names.join(", "));
                 terminal::line(&format!(
@@ -50,9 +51,9 @@ pub(super) fn why(common: &Common, stage: &str, file: Option<&Path>) -> Result<(
     Ok(())
 }
 
-fn print(stage: &str, line: usize, state: &str, record: &KeyRecord, closest: Option<&Entry>) {
+fn print(stage: &str, line: usize, state: State, record: &KeyRecord, closest: Option<&Entry>) {
     let key = record.key().short();
-    let state = if state == "hit" { "hit: cached" } else { "miss: would run" };
+    let state = if state == State::Cached { "hit: cached" } else { "miss: would run" };
     terminal::line(&format!("{stage} {key} (line {line})  {state}"));
     let Some(earlier) = closest else {
         terminal::line("the cache has no other result of this kind");
@@ -63,7 +64,7 @@ fn print(stage: &str, line: usize, state: &str, record: &KeyRecord, closest: Opt
         "closest other key {} ({}, {}, took {}); {} of {} components {}",
         earlier.key.short(),
         earlier.run.stage,
-        age(earlier.run.finished),
+        terminal::age(earlier.run.finished),
         terminal::duration(earlier.run.seconds),
         differences.len(),
         record.components().len().max(earlier.record.components().len()),
@@ -74,7 +75,7 @@ fn print(stage: &str, line: usize, state: &str, record: &KeyRecord, closest: Opt
     }
 }
 
-fn print_json(stage: &str, state: &str, record: &KeyRecord, closest: Option<&Entry>) {
+fn print_json(stage: &str, state: State, record: &KeyRecord, closest: Option<&Entry>) {
     terminal::json(&json!({
         "stage": stage,
         "state": state,
@@ -82,15 +83,4 @@ fn print_json(stage: &str, state: &str, record: &KeyRecord, closest: Option<&Ent
         "closest": closest.map(|entry| entry.key),
         "differences": closest.map(|entry| record.differences(&entry.record)),
     }));
-}
-
-/// Returns how long ago something ended.
-fn age(finished: u64) -> String {
-    let seconds = clock::now().saturating_sub(finished);
-    match seconds {
-        0..120 => "just now".to_owned(),
-        120..7200 => format!("{} minutes ago", seconds / 60),
-        7200..172_800 => format!("{} hours ago", seconds / 3600),
-        _ => format!("{} days ago", seconds / 86_400),
-    }
 }

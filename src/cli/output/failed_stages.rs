@@ -39,8 +39,8 @@ pub(crate) fn retry_command(common: &Common, file: &Path, stage: &str) -> String
     };
     let path = |path: &Path| quoted(&path.to_string_lossy());
     let mut command = format!("pcae-run {} --until {}", path(file), quoted(stage));
-    if common.cache != Path::new("cache") {
-        command = format!("{command} --cache {}", path(&common.cache));
+    if let Some(cache) = &common.given_cache {
+        command = format!("{command} --cache {}", path(cache));
     }
     if let Some(data) = &common.data {
         command = format!("{command} --data {}", path(data));

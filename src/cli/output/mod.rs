@@ -2,4 +2,5 @@
 
 pub(crate) mod failed_stages;
 pub(crate) mod progress;
+pub(crate) mod state;
 pub(crate) mod terminal;

@@ -10,8 +10,18 @@ use super::terminal::{self, Tone, paint};
 use crate::engine::run::events::Event;
 use crate::engine::stage::lifecycle::{Outcome, Progress};
 
+/// What a stage counts in the overall bar if nothing is predicted of it, and at least, in seconds.
+const LEAST_SECONDS: f64 = 0.1;
+const UNKNOWN_SECONDS: f64 = 1.0;
+
+/// Before this share of the predicted work is done, the time left is not told.
+const TOLD_FROM: f64 = 0.05;
+
 /// Plain progress lines of one stage are at least this far apart.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Steps of the overall bar.
+const BAR_LENGTH: u64 = 1000;
 
 enum Mode {
     Json,
@@ -25,6 +35,43 @@ struct Running {
     printed: Instant,
     /// Whether it waited for another run.
     waited: bool,
+    /// The share that is done.
+    share: f64,
+}
+
+/// The predicted work of a run, in seconds of each stage, and how much of it is done.
+struct Work {
+    stages: BTreeMap<String, f64>,
+    all: f64,
+    done: f64,
+    /// Told less often than it changes.
+    told: String,
+    began: Instant,
+}
+
+impl Work {
+    fn new(predicted: BTreeMap<String, f64>) -> Self {
+        let weight = |seconds: f64| match seconds {
+            0.0 => UNKNOWN_SECONDS,
+            _ => seconds.max(LEAST_SECONDS),
+        };
+        let stages: BTreeMap<_, _> =
+            predicted.into_iter().map(|(stage, seconds)| (stage, weight(seconds))).collect();
+        let all = stages.values().sum();
+        Self { stages, all, done: 0.0, told: String::new(), began: Instant::now() }
+    }
+
+    fn end(&mut self, stage: &str) {
+        self.done += self.stages.remove(stage).unwrap_or(0.0);
+    }
+
+    /// Returns the share that is done, from 0 to 1.
+    fn share(&self, running: &BTreeMap<String, Running>) -> f64 {
+        let parts = running.iter().map(|(stage, running)| {
+            self.stages.get(stage).map_or(0.0, |seconds| seconds * running.share)
+        });
+        ((self.done + parts.sum::<f64>()) / self.all.max(LEAST_SECONDS)).min(1.0)
+    }
 }
 
 /// The view of a run.
@@ -33,23 +80,42 @@ pub(crate) struct Display {
     total: usize,
     settled: usize,
     running: BTreeMap<String, Running>,
+    work: Work,
 }
 
 impl Display {
-    /// Chooses the view by where standard error goes.
-    pub(crate) fn new(json: bool, total: usize) -> Self {
+    /// Chooses the view by where standard error goes; the bar grows with the predicted seconds of stages.
+    pub(crate) fn new(json: bool, total: usize, predicted: BTreeMap<String, f64>) -> Self {
         let mode = if json {
             Mode::Json
         } else if io::stderr().is_terminal() {
             let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-            let style = "  {bar:24} {pos} of {len} stages, {elapsed} elapsed";
-            let overall = all.add(ProgressBar::new(total as u64).with_style(bar_style(style)));
+            let style = "  {bar:24} {percent} %  {msg}{elapsed} elapsed";
+            let overall = all.add(ProgressBar::new(BAR_LENGTH).with_style(bar_style(style)));
             overall.enable_steady_tick(Duration::from_secs(1));
             Mode::Bars { all, overall }
         } else {
             Mode::Plain
         };
-        Self { mode, total, settled: 0, running: BTreeMap::new() }
+        let (running, work) = (BTreeMap::new(), Work::new(predicted));
+        let mut display = Self { mode, total, settled: 0, running, work };
+        display.show_overall();
+        display
+    }
+
+    fn show_overall(&mut self) {
+        let Mode::Bars { overall, .. } = &self.mode else {
+            return;
+        };
+        let share = self.work.share(&self.running);
+        overall.set_position((share * BAR_LENGTH as f64) as u64);
+        let left = time_left(share, self.work.began.elapsed());
+        let left = left.map_or_else(String::new, |left| format!("~{left} left, "));
+        let told = format!("{} of {} stages, {left}", self.settled, self.total);
+        if told != self.work.told {
+            overall.set_message(told.clone());
+            self.work.told = told;
+        }
     }
 
     /// Shows an event.
@@ -61,7 +127,8 @@ impl Display {
         match event {
             Event::StageStarted { stage, key, why } => {
                 let bar = self.add_bar(stage);
-                let running = Running { bar, first: None, printed: Instant::now(), waited: false };
+                let printed = Instant::now();
+                let running = Running { bar, first: None, printed, waited: false, share: 0.0 };
                 self.running.insert(stage.clone(), running);
                 let word = paint(Tone::Busy, "run ");
                 self.print(&format!(
@@ -82,7 +149,7 @@ impl Display {
                 self.ended(stage, outcome, *seconds, message.as_deref());
             }
             Event::Note { message } => self.print(&format!("note: {message}")),
-            Event::Started { .. } | Event::Summary { .. } => {}
+            Event::Started { .. } | Event::Report { .. } | Event::Summary { .. } => {}
         }
     }
 
@@ -112,6 +179,7 @@ impl Display {
         let Some(running) = self.running.get_mut(stage) else {
             return;
         };
+        running.share = progress.share();
         let (from, since) = *running.first.get_or_insert((progress.done, Instant::now()));
         let message = describe(progress, from, since.elapsed());
         if let Some(bar) = &running.bar {
@@ -123,14 +191,14 @@ impl Display {
             let line = format!("...  {stage}  {message}");
             self.print(&line);
         }
+        self.show_overall();
     }
 
     fn ended(&mut self, stage: &str, outcome: &Outcome, seconds: f64, message: Option<&str>) {
         self.settled += 1;
-        if let Mode::Bars { overall, .. } = &self.mode {
-            overall.set_position(self.settled as u64);
-        }
+        self.work.end(stage);
         let running = self.running.remove(stage);
+        self.show_overall();
         if let Some(bar) = running.as_ref().and_then(|running| running.bar.as_ref()) {
             bar.finish_and_clear();
         }
@@ -164,6 +232,13 @@ impl Display {
     }
 }
 
+/// Returns how long the rest takes in words, if what is done took so long.
+fn time_left(share: f64, elapsed: Duration) -> Option<String> {
+    const LEAST: Duration = Duration::from_secs(5);
+    let is_known = (TOLD_FROM..1.0).contains(&share) && elapsed >= LEAST;
+    is_known.then(|| terminal::whole_duration(elapsed.as_secs_f64() * (1.0 - share) / share))
+}
+
 fn bar_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -177,13 +252,11 @@ fn faint(text: &str) -> String {
 fn describe(progress: &Progress, from: u64, elapsed: Duration) -> String {
     let bytes = progress.unit == "byte";
     let mut text = if bytes {
-        format!("{} of {}", terminal::size(progress.done), terminal::size(progress.total))
+        let (done, total) = (terminal::size(progress.done), terminal::size(progress.total));
+        format!("{done} of {total}  {}", progress.note).trim_end().to_owned()
     } else {
-        format!("{} {}/{}", progress.unit, progress.done, progress.total)
+        progress.words()
     };
-    if !progress.note.is_empty() {
-        text = format!("{text}  {}", progress.note);
-    }
     let done = progress.done.saturating_sub(from);
     if bytes && done > 0 {
         let pace = done as f64 / elapsed.as_secs_f64().max(1e-3);
@@ -199,6 +272,28 @@ fn describe(progress: &Progress, from: u64, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_overall_share_is_one_of_predicted_time_and_not_of_stages() {
+        let predicted = [("long", 97.0), ("short", 2.0), ("unknown", 0.0)];
+        let predicted = predicted.map(|(stage, seconds)| (stage.to_owned(), seconds));
+        let mut work = Work::new(predicted.into());
+        let mut running = BTreeMap::new();
+        let share = |work: &Work, running: &_| (100.0 * work.share(running)).round() as u32;
+        work.end("short");
+        work.end("unknown");
+        work.end("cached");
+        assert_eq!(share(&work, &running), 3, "two of three stages are 3 % of the time");
+        let (bar, printed) = (None, Instant::now());
+        let half = Running { bar, first: None, printed, waited: false, share: 0.5 };
+        running.insert("long".to_owned(), half);
+        assert_eq!(share(&work, &running), 52);
+        running.clear();
+        work.end("long");
+        assert_eq!(share(&work, &running), 100);
+        assert_eq!(time_left(0.25, Duration::from_secs(60)).unwrap(), "3 min 0 s");
+        assert_eq!(time_left(0.01, Duration::from_secs(60)), None);
+    }
 
     #[test]
     fn time_left_follows_the_pace_since_the_first_report() {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::error::CommandError;
 use crate::engine::pipeline::diagnostic::{Diagnostic, Style, draw_warnings};
 use crate::engine::pipeline::source::Source;
+use crate::engine::system::clock;
 use crate::engine::system::printable::printable;
 
 pub(crate) use crate::report::page::units::{duration, whole_duration};
@@ -130,6 +131,17 @@ pub(crate) fn size(bytes: u64) -> String {
         unit += 1;
     }
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+/// Returns how long ago something ended.
+pub(crate) fn age(finished: u64) -> String {
+    let seconds = clock::now().saturating_sub(finished);
+    match seconds {
+        0..120 => "just now".to_owned(),
+        120..7200 => format!("{} minutes ago", seconds / 60),
+        7200..172_800 => format!("{} hours ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
 }
 
 /// Returns a count with its noun.

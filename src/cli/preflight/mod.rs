@@ -6,6 +6,8 @@ pub(crate) mod rates;
 
 use std::io::{self, IsTerminal, Write};
 
+use serde_json::json;
+
 use self::missing_files::MissingFiles;
 use self::prediction::{Parallelism, Prediction};
 use self::rates::{Basis, Rates};
@@ -32,14 +34,22 @@ pub(crate) fn due(selection: &Selection, statuses: &[StageStatus]) -> Vec<StageI
     selection.allowed.iter().copied().filter(is_due).collect()
 }
 
-/// Checks whether a run should start, and returns where every stage stands.
+/// What is known when a run may start.
+pub(crate) struct Checked {
+    /// Where every stage stands.
+    pub(crate) statuses: Vec<StageStatus>,
+    /// How long it may take.
+    pub(crate) prediction: Prediction,
+}
+
+/// Checks whether a run should start.
 pub(crate) fn check(
     common: &Common,
     args: &RunnerArgs,
     workspace: &Workspace,
     selection: &Selection,
     options: &RunOptions,
-) -> Result<Vec<StageStatus>, CommandError> {
+) -> Result<Checked, CommandError> {
     // The run itself reports damaged entries.
     let (statuses, _) = status::of_plan(&workspace.plan, &workspace.cache, &workspace.backend)?;
     let due = due(selection, &statuses);
@@ -79,7 +89,9 @@ pub(crate) fn check(
         };
         terminal::note(&format!("{note}{time}"));
     }
-    if prediction.middle() >= SHOWN_FROM {
+    if common.json {
+        terminal::json(&json!({ "event": "predicted", "prediction": prediction }));
+    } else if prediction.middle() >= SHOWN_FROM {
         let (time, basis) = (prediction.time(), prediction.basis());
         terminal::note(&format!(
             "predicted: {time} on {} with -j {} ({basis})",
@@ -89,7 +101,7 @@ pub(crate) fn check(
     if prediction.middle() >= CONFIRMED_FROM && !args.yes {
         confirm(common, &prediction)?;
     }
-    Ok(statuses)
+    Ok(Checked { statuses, prediction })
 }
 
 /// Asks whether a run of more than a day is meant.

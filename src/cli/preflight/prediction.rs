@@ -9,7 +9,8 @@ use super::rates::{Basis, Rates, quantile};
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::engine::cache::Cache;
-use crate::engine::plan::{Plan, StageIndex, cost};
+use crate::engine::key::builder;
+use crate::engine::plan::{Plan, StageIndex};
 use crate::engine::stage::{Needs, StageSet};
 use crate::stages::AnyStage;
 
@@ -45,6 +46,9 @@ pub(crate) struct Prediction {
     unknown: BTreeMap<String, usize>,
     #[serde(skip)]
     jobs: usize,
+    /// The middle of the seconds of each stage; 0 where nothing is known.
+    #[serde(skip)]
+    pub(crate) stages: BTreeMap<StageIndex, f64>,
 }
 
 impl Prediction {
@@ -65,8 +69,9 @@ impl Prediction {
             rate: rates.basis(),
             unknown: BTreeMap::new(),
             jobs: parallelism.jobs,
+            stages: BTreeMap::new(),
         };
-        let works = if due.is_empty() { Vec::new() } else { cost::works(plan) };
+        let works = if due.is_empty() { Default::default() } else { plan.works() };
         let mut histories = BTreeMap::new();
         let mut runs = BTreeMap::new();
         let mut on_device = [0.0; 2];
@@ -82,7 +87,8 @@ impl Prediction {
             let history = &histories[kind];
             let is_known = history.seconds.len() >= FEWEST_RUNS;
             let seconds = if let Some(work) = works[stage] {
-                let (seconds, known_runs) = rates.seconds(kind, needs, work.0)?;
+                let settings = builder::bare_record(&*planned.stage).components();
+                let (seconds, known_runs) = rates.seconds(kind, needs, work.0, &settings)?;
                 sum.counted += usize::from(known_runs == 0);
                 runs.insert(kind, known_runs);
                 seconds
@@ -93,6 +99,7 @@ impl Prediction {
                 *sum.unknown.entry(kind.to_owned()).or_default() += 1;
                 [0.0; 2]
             };
+            sum.stages.insert(stage, (seconds[0] * seconds[1]).sqrt());
             let bytes: Vec<_> = history.bytes.iter().map(|&bytes| bytes as f64).collect();
             for (at, share) in [0.1, 0.9].into_iter().enumerate() {
                 let before = planned.members().map(|member| ends[member][at]);

@@ -11,12 +11,16 @@ use serde::Serialize;
 use crate::cli::error::CommandError;
 use crate::cli::workspace::Workspace;
 use crate::device::{self, DeviceName};
+use crate::engine::cache::Entry;
 use crate::engine::stage::Needs;
 use crate::engine::system::host;
 use crate::stages;
 
 /// At most this many earlier results of a kind are considered.
-const RECENT: usize = 50;
+const RECENT: usize = 200;
+
+/// Settings of a stage by name.
+type Settings = BTreeMap<String, String>;
 
 /// What a rate is based on where there are no earlier runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,8 +48,8 @@ pub(crate) struct Rates<'a> {
     device: DeviceName,
     threads: usize,
     host: String,
-    /// Rates of earlier runs by kind, ascending.
-    kinds: BTreeMap<&'static str, Vec<f64>>,
+    /// Rates of earlier runs by kind, with what was run.
+    kinds: BTreeMap<&'static str, Vec<(Settings, f64)>>,
     basis: Basis,
     rate: f64,
 }
@@ -86,17 +90,19 @@ impl<'a> Rates<'a> {
     }
 
     /// Returns the seconds that counted work of a kind may take, from and to, and the number of
-    /// earlier runs that this is based on.
+    /// earlier runs that this is based on: those whose settings differ least. So a training is told from
+    /// those of the same model with other seeds, and one that stops early from when they did.
     pub(crate) fn seconds(
         &mut self,
         kind: &'static str,
         needs: Needs,
         work: f64,
+        settings: &Settings,
     ) -> Result<([f64; 2], usize), CommandError> {
-        let known = self.of_kind(kind)?;
+        let known = nearest(self.of_kind(kind)?, settings);
         if !known.is_empty() {
             // Even a run that is repeated differs by as much.
-            let [slow, fast] = [quantile(known, 0.25) * 0.8, quantile(known, 0.75) * 1.25];
+            let [slow, fast] = [quantile(&known, 0.25) * 0.8, quantile(&known, 0.75) * 1.25];
             return Ok(([work / fast, work / slow], known.len()));
         }
         let rate = match needs {
@@ -106,17 +112,17 @@ impl<'a> Rates<'a> {
         Ok((self.basis.uncertainty().map(|factor| factor * work / rate), 0))
     }
 
-    fn of_kind(&mut self, kind: &'static str) -> Result<&[f64], CommandError> {
+    fn of_kind(&mut self, kind: &'static str) -> Result<&[(Settings, f64)], CommandError> {
         if !self.kinds.contains_key(kind) {
             let device = self.device.to_string();
             let entries = self.workspace.cache.recent(kind, RECENT)?;
-            let here = entries
-                .iter()
-                .map(|entry| &entry.run)
-                .filter(|run| run.host == self.host && run.device == device && run.seconds > 0.0);
-            let mut known: Vec<_> = here.filter_map(|run| Some(run.work? / run.seconds)).collect();
-            known.sort_by(f64::total_cmp);
-            self.kinds.insert(kind, known);
+            let here = entries.iter().filter(|Entry { run, .. }| {
+                run.host == self.host && run.device == device && run.seconds > 0.0
+            });
+            let known = here.filter_map(|Entry { run, record, .. }| {
+                Some((record.components(), run.work? / run.seconds))
+            });
+            self.kinds.insert(kind, known.collect());
         }
         Ok(&self.kinds[kind])
     }
@@ -135,8 +141,39 @@ impl<'a> Rates<'a> {
     }
 }
 
+/// Returns the rates of the runs whose settings differ least from these, ascending.
+fn nearest(known: &[(Settings, f64)], settings: &Settings) -> Vec<f64> {
+    let differing = |of_run: &Settings| {
+        settings.iter().filter(|(name, value)| of_run.get(*name) != Some(*value)).count()
+    };
+    let counts: Vec<usize> = known.iter().map(|(of_run, _)| differing(of_run)).collect();
+    let least = counts.iter().min();
+    let of_least = known.iter().zip(&counts).filter(|(_, count)| Some(*count) == least);
+    let mut rates: Vec<f64> = of_least.map(|((_, rate), _)| *rate).collect();
+    rates.sort_by(f64::total_cmp);
+    rates
+}
+
 /// Returns the number that a share of ascending numbers lies below.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = (share * (sorted.len() - 1) as f64).round() as usize;
     sorted[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_the_runs_that_are_most_alike() {
+        let settings = |model: &str, seed: &str| {
+            let pairs = [("model", model), ("seed", seed), ("length", "100")];
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+        };
+        let known =
+            [(settings("a", "0"), 3.0), (settings("b", "0"), 50.0), (settings("a", "1"), 2.0)];
+        assert_eq!(nearest(&known, &settings("a", "2")), [2.0, 3.0]);
+        assert_eq!(nearest(&known, &settings("b", "2")), [50.0]);
+        assert_eq!(nearest(&[], &settings("a", "2")), [0.0; 0]);
+    }
 }

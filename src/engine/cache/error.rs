@@ -31,6 +31,12 @@ pub enum CacheError {
         #[source]
         cause: io::Error,
     },
+    /// There is no cache, and a command that computes nothing makes none.
+    #[error("there is no cache at `{}`", path.display())]
+    Absent {
+        /// The cache folder.
+        path: PathBuf,
+    },
     /// The folder was written by a newer program.
     #[error("`{}` has layout {found}, but this version reads {known}: use a newer pcae-run", path.display())]
     Newer {

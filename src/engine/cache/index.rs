@@ -60,6 +60,15 @@ pub struct PastRun {
     pub bytes: u64,
 }
 
+/// A run of a stage that failed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FailedRun {
+    /// Wall time.
+    pub seconds: f64,
+    /// When it ended, in seconds since 1970.
+    pub finished: u64,
+}
+
 /// What earlier runs of a kind took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
@@ -135,11 +144,16 @@ impl Index {
                 return Self::set_up(connection, true);
             }
         }
-        let connection = Connection::open_in_memory()?;
-        schema::create(&connection)?;
-        let index = Self::set_up(connection, true)?;
+        let index = Self::empty()?;
         index.adopt_all(root)?;
         Ok(index)
+    }
+
+    /// Makes an index that is in memory alone.
+    pub(super) fn empty() -> Result<Self, CacheError> {
+        let connection = Connection::open_in_memory()?;
+        schema::create(&connection)?;
+        Self::set_up(connection, true)
     }
 
     fn set_up(connection: Connection, is_unmapped: bool) -> Result<Self, CacheError> {
@@ -463,31 +477,37 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the keys whose latest run for a pipeline failed.
-    pub(super) fn failures(&self, pipeline: &str) -> rusqlite::Result<Vec<StageKey>> {
+    /// Returns the keys whose latest run for a pipeline failed, with that run.
+    pub(super) fn failed_runs(
+        &self,
+        pipeline: &str,
+    ) -> rusqlite::Result<Vec<(StageKey, FailedRun)>> {
         // With `max`, SQLite takes the other columns from the latest row of each key.
-        let mut statement = self
-            .connection
-            .prepare("SELECT key, outcome, max(rowid) FROM run WHERE pipeline = ?1 GROUP BY key")?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let mut statement = self.connection.prepare(
+            "SELECT key, outcome, seconds, finished, max(rowid) FROM run
+             WHERE pipeline = ?1 GROUP BY key",
+        )?;
+        let read = |row: &Row<'_>| {
+            let run = FailedRun { seconds: row.get(2)?, finished: row.get(3)? };
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, run))
+        };
         let rows = statement.query_map([pipeline], read)?.collect::<rusqlite::Result<Vec<_>>>()?;
-        let failed = rows.into_iter().filter(|(_, outcome)| outcome == "failed");
-        Ok(failed.filter_map(|(key, _)| key.parse().ok()).collect())
+        let failed = rows.into_iter().filter(|(_, outcome, _)| outcome == "failed");
+        Ok(failed.filter_map(|(key, _, run)| Some((key.parse().ok()?, run))).collect())
     }
 
-    pub(super) fn remember_pipeline(&self, path: &Path) -> rusqlite::Result<()> {
+    pub(super) fn remember_pipeline(&self, name: &str) -> rusqlite::Result<()> {
         self.connection.execute(
             "INSERT OR REPLACE INTO pipeline VALUES (?1, ?2)",
-            params![path.to_string_lossy(), clock::now()],
+            params![name, clock::now()],
         )?;
         Ok(())
     }
 
-    pub(super) fn pipelines(&self) -> rusqlite::Result<Vec<PathBuf>> {
+    pub(super) fn pipelines(&self) -> rusqlite::Result<Vec<String>> {
         let mut statement =
             self.connection.prepare("SELECT path FROM pipeline ORDER BY used DESC, rowid DESC")?;
-        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-        rows.map(|path| path.map(PathBuf::from)).collect()
+        statement.query_map([], |row| row.get(0))?.collect()
     }
 
     pub(super) fn known_file(

@@ -1,20 +1,53 @@
 //! What processes that were killed have left, and how runs that live are known.
 //!
+//! A run keeps in `jobs/` a lock that says where it runs, and for each stage that it has started the
+//! job and how far it is.
+//!
 //! A run that has jobs holds a lock for as long as it lives; files of runs whose lock nobody holds
 //! belong to nobody. Working folders are looked at under the lock of their key, so nothing that is in
 //! use is touched. Checkpoints stay until their key has a result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
 
 use super::folders::{is_filled, names_in, remove};
 use super::lock::Lock;
 use super::{Cache, CacheError};
 use crate::engine::digest::StageKey;
+use crate::engine::stage::lifecycle::Progress;
+use crate::engine::system::{host, regular_file};
 
 const LOCK: &str = "lock";
+const JOB: &str = "json";
+const PROGRESS: &str = "progress";
+
+/// Bytes of what is read of a running stage.
+const LARGEST: u64 = 1 << 16;
+
+/// Where a run runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlace {
+    /// The machine.
+    pub host: String,
+    /// The number of its process there.
+    pub process: u32,
+}
+
+/// A stage that a run has started and that has not ended.
+#[derive(Clone, Debug)]
+pub struct RunningStage {
+    /// Where its run runs, if that is told.
+    pub place: Option<RunPlace>,
+    /// When it was started, in seconds since 1970.
+    pub since: Option<u64>,
+    /// How far it is, if it tells.
+    pub progress: Option<Progress>,
+}
 
 /// A run that lives; as long as it does, its jobs are its own.
 #[derive(Debug)]
@@ -37,7 +70,10 @@ impl Cache {
         const PAUSE: Duration = Duration::from_millis(1);
         // The name is this run's own: another process holds it only while it looks for leftovers.
         loop {
-            if let Some(lock) = Lock::try_acquire(&self.run_lock(run))? {
+            if let Some(mut lock) = Lock::try_acquire(&self.run_lock(run))? {
+                let place = RunPlace { host: host::name(), process: std::process::id() };
+                // For people alone: a run that can't tell still runs.
+                lock.write(&serde_json::to_vec(&place).unwrap_or_default());
                 return Ok(RunningRun { lock: Some(lock) });
             }
             thread::sleep(PAUSE);
@@ -46,7 +82,35 @@ impl Cache {
 
     /// Returns where one run keeps the job for a stage's process.
     pub fn job_path(&self, key: &StageKey, run: &str) -> PathBuf {
-        self.jobs().join(format!("{key}.{run}.json"))
+        self.jobs().join(format!("{key}.{run}.{JOB}"))
+    }
+
+    /// Removes what a run kept of a stage that has ended.
+    pub fn remove_job(&self, key: &StageKey, run: &str) {
+        let job = self.job_path(key, run);
+        let _ = fs::remove_file(job.with_extension(PROGRESS));
+        let _ = fs::remove_file(job);
+    }
+
+    /// Returns the stages that run just now, by key.
+    pub fn running_stages(&self) -> BTreeMap<StageKey, RunningStage> {
+        let mut living = LivingRuns::default();
+        let names = names_in(&self.jobs());
+        let jobs = names.iter().filter(|name| name.ends_with(JOB));
+        let jobs = jobs.filter_map(|name| parse(name));
+        let jobs = jobs.filter(|(_, run)| living.contains(self, run));
+        jobs.map(|(key, run)| (key, self.running_stage(&key, run))).collect()
+    }
+
+    fn running_stage(&self, key: &StageKey, run: &str) -> RunningStage {
+        let job = self.job_path(key, run);
+        let started = fs::metadata(&job).and_then(|about| about.modified()).ok();
+        let since = started.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        RunningStage {
+            place: read(&self.run_lock(run)),
+            since: since.map(|since| since.as_secs()),
+            progress: read(&job.with_extension(PROGRESS)),
+        }
     }
 
     /// Returns the keys of stages that run just now.
@@ -110,6 +174,18 @@ impl Cache {
     fn run_lock(&self, run: &str) -> PathBuf {
         self.jobs().join(format!("{run}.{LOCK}"))
     }
+}
+
+/// Notes how far the stage of a job is, for whoever asks meanwhile.
+pub fn note_progress(job: &Path, progress: &Progress) {
+    let (temporary, path) = (job.with_extension("tmp"), job.with_extension(PROGRESS));
+    let text = serde_json::to_vec(progress).unwrap_or_default();
+    // What can't be told is no reason to fail.
+    let _ = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+}
+
+fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
+    serde_json::from_str(&regular_file::read_text(path, LARGEST).ok()?).ok()
 }
 
 /// What is known of runs, so that each is asked about once.

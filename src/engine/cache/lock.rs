@@ -4,6 +4,7 @@
 //! on a removed file, which excludes nobody, and asks again.
 
 use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,6 +96,11 @@ impl Lock {
     pub(super) fn is_held(path: &Path) -> bool {
         let file = File::open(path);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Writes a note for people into the file.
+    pub(super) fn write(&mut self, note: &[u8]) {
+        let _ = self.file.write_all(note);
     }
 
     /// Gives the lock back.

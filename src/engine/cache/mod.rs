@@ -28,6 +28,7 @@ mod leftovers;
 mod lock;
 mod lookup;
 mod objects;
+mod portable_name;
 mod publish;
 mod schema;
 mod stat;
@@ -36,7 +37,7 @@ mod tests;
 mod trajectory;
 mod verify;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -48,9 +49,9 @@ pub use claim::{Claim, Claimed, Reuse};
 pub use entry::{Entry, ResultSummary, StoredResult};
 pub use error::CacheError;
 pub use gc::{Candidate, Collection, GcRoots};
-pub use index::{History, PastRun, ReachedBy, ReadTransaction, is_network};
+pub use index::{FailedRun, History, PastRun, ReachedBy, ReadTransaction, is_network};
 pub use inputs::CheckedFile;
-pub use leftovers::RunningRun;
+pub use leftovers::{RunPlace, RunningRun, RunningStage, note_progress};
 pub use lock::Patience;
 pub use lookup::{FileLocator, LocatedResult, Lookup};
 pub use objects::Check;
@@ -93,6 +94,23 @@ impl Cache {
         };
         let objects = Objects::new(root.join("objects"));
         Ok(Self { root: root.to_owned(), objects, index, check, unwritable, notes })
+    }
+
+    /// Returns whether a folder is a cache.
+    pub fn is_there(root: &Path) -> bool {
+        root.join("layout").is_file() || root.join("entries").is_dir()
+    }
+
+    /// Opens a cache folder for whoever computes nothing: where there is none, none is made, and
+    /// nothing is found in it.
+    pub fn open_if_there(root: &Path, check: Check) -> Result<Self, CacheError> {
+        if Self::is_there(root) {
+            return Self::open(root, check);
+        }
+        let objects = Objects::new(root.join("objects"));
+        let unwritable = Some(CacheError::Absent { path: root.to_owned() });
+        let (root, index, notes) = (root.to_owned(), Index::empty()?, Vec::new());
+        Ok(Self { root, objects, index, check, unwritable, notes })
     }
 
     fn open_for_writing(root: &Path, notes: &mut Vec<String>) -> Result<Index, CacheError> {
@@ -195,9 +213,10 @@ impl Cache {
 
     /// Notes that a pipeline file was run on this cache.
     pub fn remember_pipeline(&self, path: &Path) -> Result<(), CacheError> {
+        let name = self.portable_name(path);
         // Known already: a run that has nothing to do writes nothing.
-        if self.is_writable() && self.pipelines()?.first().is_none_or(|last| last != path) {
-            self.index.remember_pipeline(path)?;
+        if self.is_writable() && self.index.pipelines()?.first().is_none_or(|last| *last != name) {
+            self.index.remember_pipeline(&name)?;
         }
         Ok(())
     }
@@ -218,14 +237,25 @@ impl Cache {
 
     /// Returns which results runs of a pipeline with this text reached, in whatever context.
     pub fn reached(&self, pipeline: &str, text: &str) -> Result<BTreeSet<StageKey>, CacheError> {
-        let rows = self.index.reached(pipeline, text)?;
+        let mut rows = self.index.reached(pipeline, text)?;
+        // Earlier programs remembered whole paths.
+        let whole = self.named_path(pipeline).display().to_string();
+        if whole != pipeline {
+            rows.extend(self.index.reached(&whole, text)?);
+        }
         let keys = rows.iter().flat_map(|keys| keys.as_chunks().0);
         Ok(keys.map(|bytes| StageKey::of_hash(blake3::Hash::from_bytes(*bytes))).collect())
     }
 
     /// Returns the pipeline files that were run on this cache, the last one first.
     pub fn pipelines(&self) -> Result<Vec<PathBuf>, CacheError> {
-        Ok(self.index.pipelines()?)
+        let mut found: Vec<PathBuf> = Vec::new();
+        for path in self.index.pipelines()?.iter().map(|name| self.named_path(name)) {
+            if !found.contains(&path) {
+                found.push(path);
+            }
+        }
+        Ok(found)
     }
 
     /// Notes how a stage ended.
@@ -235,7 +265,12 @@ impl Cache {
 
     /// Returns the keys whose latest run for a pipeline failed.
     pub fn failures(&self, pipeline: &str) -> Result<BTreeSet<StageKey>, CacheError> {
-        Ok(self.index.failures(pipeline)?.into_iter().collect())
+        Ok(self.failed_runs(pipeline)?.into_keys().collect())
+    }
+
+    /// Returns the latest runs for a pipeline that failed, by key.
+    pub fn failed_runs(&self, pipeline: &str) -> Result<BTreeMap<StageKey, FailedRun>, CacheError> {
+        Ok(self.index.failed_runs(pipeline)?.into_iter().collect())
     }
 
     /// Returns the digest of an outside file, from memory if it is surely unchanged.
@@ -267,6 +302,9 @@ impl Cache {
     /// Marks the cache as in use, so that nothing is collected meanwhile; `on_wait` is called if a
     /// collection has to be waited for. A cache that can't even be locked is used without.
     pub fn hold(&self, on_wait: &mut dyn FnMut()) -> Result<Option<File>, CacheError> {
+        if matches!(self.unwritable, Some(CacheError::Absent { .. })) {
+            return Ok(None);
+        }
         let (file, path) = match use_lock(&self.root) {
             Err(_) if !self.is_writable() => return Ok(None),
             lock => lock?,

@@ -12,6 +12,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::bounds::{LONGEST_NAME, MOST_COMPARED, MOST_DRAWN, MOST_MISTAKES, MOST_PLACES};
 use super::source::{Source, Span};
+use crate::engine::stage::Labels;
 use crate::engine::system::printable::printable;
 
 /// One mistake or warning, with every place it concerns.
@@ -80,24 +81,70 @@ pub enum Style {
 /// somebody may read.
 #[derive(Debug, Default)]
 pub struct Mistakes {
-    found: BTreeMap<(Span, String), Diagnostic>,
+    found: BTreeMap<MistakeKey, Found>,
+}
+
+/// What makes two mistakes the same: their place and their message, without the labels in it.
+pub type MistakeKey = (Span, String);
+
+/// A mistake, and how many stages have it.
+#[derive(Debug)]
+struct Found {
+    mistake: Diagnostic,
+    stages: usize,
+    /// The last of them.
+    stage: String,
 }
 
 impl Mistakes {
     /// Adds a mistake; of equal ones at the same place, the first in order counts.
     pub fn push(&mut self, mistake: Diagnostic) {
-        let is_full = self.is_full();
-        match self.found.entry((mistake.at, mistake.message.clone())) {
-            Entry::Vacant(free) if !is_full => drop(free.insert(mistake)),
-            Entry::Occupied(mut known) if mistake < *known.get() => drop(known.insert(mistake)),
-            Entry::Vacant(_) | Entry::Occupied(_) => {}
+        self.insert((mistake.at, mistake.message.clone()), mistake);
+    }
+
+    /// Adds a mistake of one stage. Those of other stages at the same place that differ in nothing but
+    /// the labels are the same mistake, and are counted.
+    pub fn push_of_stage(
+        &mut self,
+        stage: &str,
+        labels: &Labels,
+        mistake: Diagnostic,
+    ) -> MistakeKey {
+        let key = (mistake.at, without_labels(&mistake.message, labels));
+        self.insert(key.clone(), mistake);
+        self.count(&key, stage);
+        key
+    }
+
+    /// Notes that one more stage has a known mistake.
+    pub fn count(&mut self, key: &MistakeKey, stage: &str) {
+        if let Some(known) = self.found.get_mut(key).filter(|known| known.stage != stage) {
+            known.stages += 1;
+            stage.clone_into(&mut known.stage);
         }
     }
 
-    /// Returns whether there is a mistake at a place.
-    pub fn has_any_at(&self, at: Span) -> bool {
-        let next = self.found.range((at, String::new())..).next();
-        next.is_some_and(|((known, _), _)| *known == at)
+    /// Notes that one more stage has the known mistake at a place; returns whether there is one.
+    pub fn count_at(&mut self, at: Span, stage: &str) -> bool {
+        let next = self.found.range((at, String::new())..).next().map(|(key, _)| key.clone());
+        let Some(key) = next.filter(|(known, _)| *known == at) else {
+            return false;
+        };
+        self.count(&key, stage);
+        true
+    }
+
+    fn insert(&mut self, key: MistakeKey, mistake: Diagnostic) {
+        let is_full = self.is_full();
+        match self.found.entry(key) {
+            Entry::Vacant(free) if !is_full => {
+                free.insert(Found { mistake, stages: 0, stage: String::new() });
+            }
+            Entry::Occupied(mut known) if mistake < known.get().mistake => {
+                known.get_mut().mistake = mistake;
+            }
+            Entry::Vacant(_) | Entry::Occupied(_) => {}
+        }
     }
 
     /// Returns whether there is none.
@@ -110,9 +157,15 @@ impl Mistakes {
         self.found.len() >= MOST_MISTAKES
     }
 
-    /// Returns all mistakes in file order.
+    /// Returns all mistakes in file order, each with how many stages have it.
     pub fn sorted(self) -> Vec<Diagnostic> {
-        self.found.into_values().collect()
+        let counted = |Found { mut mistake, stages, .. }: Found| {
+            if stages > 1 {
+                let _ = write!(mistake.message, " ({stages} stages)");
+            }
+            mistake
+        };
+        self.found.into_values().map(counted).collect()
     }
 }
 
@@ -120,6 +173,32 @@ impl Extend<Diagnostic> for Mistakes {
     fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, mistakes: I) {
         mistakes.into_iter().for_each(|mistake| self.push(mistake));
     }
+}
+
+/// Returns a message with the name of its axis in place of each label, where it stands as a word.
+fn without_labels(message: &str, labels: &Labels) -> String {
+    let mut labels: Vec<_> = labels.iter().collect();
+    labels.sort_by_key(|(_, label)| std::cmp::Reverse(label.len()));
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let mut text = message.to_owned();
+    for (axis, label) in labels {
+        let mut replaced = String::with_capacity(text.len());
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(label.as_str()).filter(|_| !label.is_empty()) {
+            let (before, after) = (&rest[..at], &rest[at + label.len()..]);
+            let last = before.chars().next_back().or_else(|| replaced.chars().next_back());
+            replaced.push_str(before);
+            if is_end(last) && is_end(after.chars().next()) {
+                let _ = write!(replaced, "{{{axis}}}");
+            } else {
+                replaced.push_str(label);
+            }
+            rest = after;
+        }
+        replaced.push_str(rest);
+        text = replaced;
+    }
+    text
 }
 
 /// Draws mistakes in file order, one picture each, and says how many there are.
@@ -268,6 +347,28 @@ mod tests {
         }
         assert!(colored.contains('\u{1b}'), "our own colors are there");
         assert!(shown(&"x".repeat(10_000)).len() < 2000);
+    }
+
+    #[test]
+    fn a_mistake_of_a_family_is_one_mistake_with_its_number_of_stages() {
+        let mut mistakes = Mistakes::default();
+        let at = Span::new(3, 4);
+        for seed in ["1", "2", "11"] {
+            let labels = Labels::from([("seed".to_owned(), seed.to_owned())]);
+            let message = format!("`train-{seed}` has 111 of 2 values");
+            let stage = format!("train-{seed}");
+            mistakes.push_of_stage(&stage, &labels, Diagnostic::new(at, message.clone()));
+            mistakes.push_of_stage(&stage, &labels, Diagnostic::new(at, message));
+        }
+        mistakes.push(Diagnostic::new(at, "another"));
+        let found: Vec<_> = mistakes.sorted().into_iter().map(|mistake| mistake.message).collect();
+        let expected = [
+            "`train-1` has 111 of 2 values (2 stages)",
+            "`train-2` has 111 of 2 values",
+            "another",
+        ];
+        // What looks like a label keeps two messages apart.
+        assert_eq!(found, [expected[0], expected[1], expected[2]]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::bounds::{
     LARGEST_PIPELINE, LARGEST_STAGE, LONGEST_NAME, MOST_AXES, MOST_DRAWN, MOST_EXPLAINED,
     MOST_STAGES,
 };
-use super::diagnostic::{Diagnostic, Mistakes, nearest};
+use super::diagnostic::{Diagnostic, MistakeKey, Mistakes, nearest};
 use super::extent::{Extent, Extents};
 use super::lexer::{self, Field};
 use super::parse_error;
@@ -84,21 +84,37 @@ pub fn expand<S: StageSet>(
     };
     let expanded = parallel::map(&pairs, expand);
     let mut found = Vec::with_capacity(expanded.len());
-    let mut explained = (Span::new(0, 0), 0);
-    for ((named, ..), stage) in pairs.iter().zip(expanded) {
+    let mut explained = Explained::default();
+    for (index, ((named, _, bindings), stage)) in pairs.iter().zip(expanded).enumerate() {
         match stage {
             Ok(stage) => found.push(stage),
             Err(Failed::ToFill(mistake)) => mistakes.push(mistake),
             Err(Failed::ToParse(text)) => {
-                let count = if explained.0 == named.at { explained.1 } else { 0 };
-                explained = (named.at, count + 1);
-                if count < MOST_EXPLAINED && !mistakes.is_full() {
-                    explain_all::<S>(named, &text, mistakes);
+                if explained.at != Some(named.at) {
+                    explained = Explained { at: Some(named.at), ..Explained::default() };
                 }
+                let stage = index.to_string();
+                if explained.stages < MOST_EXPLAINED && !mistakes.is_full() {
+                    let labels = labels(spec, bindings);
+                    explained.keys = explain_all::<S>(named, &stage, &labels, &text, mistakes);
+                } else {
+                    // Most have the same as the last that was explained.
+                    explained.keys.iter().for_each(|key| mistakes.count(key, &stage));
+                }
+                explained.stages += 1;
             }
         }
     }
     found
+}
+
+/// What has been explained of a template.
+#[derive(Default)]
+struct Explained {
+    at: Option<Span>,
+    stages: usize,
+    /// The mistakes of the last stage.
+    keys: Vec<MistakeKey>,
 }
 
 /// How large a pipeline has become.
@@ -245,29 +261,41 @@ fn concrete<S>(
     stage: Box<S>,
 ) -> ConcreteStage<S> {
     let mut name = named.name.clone();
-    let mut labels = Labels::new();
+    let labels = labels(spec, bindings);
+    for (axis, label) in &labels {
+        name = name.replace(&format!("{{{axis}}}"), label);
+    }
     let mut rank = vec![0; spec.axes.len()];
     for &(axis, label) in bindings {
-        let (axis_name, text) = (&spec.axes[axis].name, &spec.axes[axis].values[label].0);
-        name = name.replace(&format!("{{{axis_name}}}"), text);
-        labels.insert(axis_name.clone(), text.clone());
         rank[spec.axes.len() - 1 - axis] = label;
     }
     let template = named.name.clone();
     ConcreteStage { name, template, at: named.at, labels, rank, stage, text }
 }
 
+fn labels(spec: &Spec, bindings: &Bindings) -> Labels {
+    let axes = bindings.iter().map(|&(axis, label)| (&spec.axes[axis], label));
+    axes.map(|(axis, label)| (axis.name.clone(), axis.values[label].0.clone())).collect()
+}
+
 /// Reports every mistake of one stage: after each, the field it stands in is blanked and the rest
 /// is parsed again.
-fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Mistakes) {
+fn explain_all<S: StageSet>(
+    named: &Named,
+    stage: &str,
+    labels: &Labels,
+    text: &Expanded,
+    mistakes: &mut Mistakes,
+) -> Vec<MistakeKey> {
+    let mut keys = Vec::new();
     let mut remaining = text.text.clone();
     let mut excused = BTreeSet::<String>::new();
     for _ in 0..MOST_DRAWN {
         let Err(error) = dialect().from_str::<S>(&remaining) else {
-            return;
+            break;
         };
         match &error.code {
-            ron::Error::MissingStructField { field, .. } if excused.contains(*field) => return,
+            ron::Error::MissingStructField { field, .. } if excused.contains(*field) => break,
             // The field that was meant is not missing as well.
             ron::Error::NoSuchStructField { expected, found, .. } => {
                 excused.extend(nearest(found, expected).map(str::to_owned));
@@ -276,14 +304,16 @@ fn explain_all<S: StageSet>(named: &Named, text: &Expanded, mistakes: &mut Mista
         }
         let place = parse_error::place(&remaining, &error);
         let explained = parse_error::explain(&remaining, &error, "stage", |span| text.locate(span));
-        mistakes.push(explained.context(named.at, "in this stage"));
+        let explained = explained.context(named.at, "in this stage");
+        keys.push(mistakes.push_of_stage(stage, labels, explained));
         let tokens = lexer::tokens(&remaining);
         let Some(field) = innermost(&lexer::fields(&tokens), place) else {
-            return;
+            break;
         };
         excused.insert(remaining[field.name.range()].to_owned());
         blank(&mut remaining, field);
     }
+    keys
 }
 
 fn innermost(fields: &[Field], place: Span) -> Option<Field> {

@@ -36,11 +36,13 @@ impl Token {
         self.kind == TokenKind::Mark(mark)
     }
 
-    fn opens(&self) -> bool {
+    /// Returns whether the token opens a bracket.
+    pub fn opens(&self) -> bool {
         self.is(b'(') || self.is(b'[') || self.is(b'{')
     }
 
-    fn closes(&self) -> bool {
+    /// Returns whether the token closes a bracket.
+    pub fn closes(&self) -> bool {
         self.is(b')') || self.is(b']') || self.is(b'}')
     }
 }

@@ -14,6 +14,7 @@ pub mod lexer;
 pub(crate) mod location;
 pub mod parse_error;
 mod placeholders;
+mod punctuation;
 pub mod scale;
 pub mod search_paths;
 pub mod source;

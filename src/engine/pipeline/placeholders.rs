@@ -4,6 +4,9 @@
 use super::lexer::{self, Token, TokenKind};
 use super::source::{Source, Span};
 
+/// What a call can be of.
+const CALLS: [&str; 3] = ["Axis", "Shared", "AtScale"];
+
 /// `Axis(name)`, `Axis(name, field)`, `Shared(name)` or `AtScale(name)`.
 pub(super) struct Call<'t> {
     /// `Axis`, `Shared` or `AtScale`.
@@ -21,7 +24,7 @@ impl<'t> Call<'t> {
             return None;
         };
         let word = word.text(text);
-        let opens = ["Axis", "Shared", "AtScale"].contains(&word) && open.is(b'(');
+        let opens = CALLS.contains(&word) && open.is(b'(');
         if !opens || name.kind != TokenKind::Word {
             return None;
         }
@@ -40,6 +43,16 @@ impl<'t> Call<'t> {
             _ => None,
         }
     }
+}
+
+/// Matches a call at the head of the tokens whose name is in quotes; returns its word and the name.
+pub(super) fn quoted_call<'t>(text: &'t str, tokens: &[Token]) -> Option<(&'t str, Token)> {
+    let [word, open, name, ..] = tokens else {
+        return None;
+    };
+    let word = word.text(text);
+    let is_call = CALLS.contains(&word) && open.is(b'(') && name.kind == TokenKind::Text;
+    is_call.then_some((word, *name))
 }
 
 /// `{axis}` or `{axis.field}` in a string.

@@ -16,6 +16,7 @@ use super::choice::Chooser;
 use super::diagnostic::Diagnostic;
 use super::lexer::{self, Token};
 use super::parse_error;
+use super::punctuation;
 use super::scale::{self, Scale};
 use super::search_paths::{FileProbe, SearchPaths};
 use super::source::{Source, Span};
@@ -27,6 +28,10 @@ use crate::engine::system::regular_file;
 pub struct Axis {
     /// The axis name, as in `{name}`.
     pub name: String,
+    /// Where the name is written.
+    pub at: Span,
+    /// The axis that it has some values of, if so.
+    pub part_of: Option<String>,
     /// Labels with the place of their value.
     pub values: Vec<(String, Span)>,
     /// Labels whose value is `Absent`: reports may mention them, but nothing has them.
@@ -36,8 +41,15 @@ pub struct Axis {
 }
 
 impl Axis {
-    const fn empty(name: String) -> Self {
-        Self { name, values: Vec::new(), absent: Vec::new(), is_list: false }
+    fn empty(axis: &Named) -> Self {
+        Self {
+            name: axis.name.clone(),
+            at: axis.at,
+            part_of: None,
+            values: Vec::new(),
+            absent: Vec::new(),
+            is_list: false,
+        }
     }
 }
 
@@ -149,6 +161,10 @@ impl Spec {
         if let Some(attribute) = extension_header(source, &tokens) {
             return Err(vec![attribute]);
         }
+        let typed = punctuation::mistakes(source, &tokens);
+        if !typed.is_empty() {
+            return Err(typed);
+        }
         let outline: Outline<'_> = dialect().from_str(source.text()).map_err(|error| {
             vec![parse_error::explain(source.text(), &error, "pipeline", |span| span)]
         })?;
@@ -158,6 +174,18 @@ impl Spec {
     /// Returns the fields of the chosen scale.
     pub fn scale_fields(&self) -> impl Iterator<Item = &Named> {
         self.scale.iter().flat_map(|scale| &scale.fields)
+    }
+
+    /// Returns the axes that no stage's name names, and no axis is a part of.
+    pub fn unused_axes(&self) -> impl Iterator<Item = &Axis> {
+        let names_it = |axis: &Axis| {
+            let placeholder = format!("{{{}}}", axis.name);
+            let mut stages = self.stages.iter().chain(&self.absent);
+            stages.any(|stage| stage.name.contains(&placeholder))
+        };
+        let has_part =
+            |axis: &Axis| self.axes.iter().any(|other| other.part_of.as_ref() == Some(&axis.name));
+        self.axes.iter().filter(move |axis| !names_it(axis) && !has_part(axis))
     }
 
     /// Returns the limits of a stage.
@@ -391,7 +419,7 @@ impl Reader<'_> {
                 let message = "this is no field of the scales with labels in it";
                 let help = format!("their fields are {}", names.join(", "));
                 self.mistakes.push(Diagnostic::new(axis.value, message).help(help));
-                axes.push(Axis::empty(axis.name));
+                axes.push(Axis::empty(&axis));
                 continue;
             }
             let first = lexer::tokens(text).first().map(|token| token.text(text));
@@ -407,7 +435,7 @@ impl Reader<'_> {
 
     /// Reads an axis that has some of the values of another.
     fn subset(&mut self, axis: Named, axes: &[Axis]) -> Axis {
-        let mut part = Axis::empty(axis.name);
+        let mut part = Axis::empty(&axis);
         let text = self.source.slice(axis.value);
         let subset = match dialect().from_str::<Subset>(text) {
             Ok(subset) => subset,
@@ -425,6 +453,7 @@ impl Reader<'_> {
             self.mistakes.push(Diagnostic::new(axis.value, message).suggest(whole, &names));
             return part;
         };
+        part.part_of = Some(whole.clone());
         match &subset {
             Subset::First(_, count) => {
                 part.values = of.values.iter().take(*count).cloned().collect();
@@ -474,7 +503,7 @@ impl Reader<'_> {
                     let base = axis.value.start;
                     let shift = |span: Span| Span::new(base + span.start, base + span.end);
                     self.mistakes.push(parse_error::explain(text, &error, "axis", shift));
-                    return Axis::empty(axis.name);
+                    return Axis::empty(&axis);
                 }
             }
         };
@@ -484,7 +513,7 @@ impl Reader<'_> {
                     .help("give it at least one, such as `{ \"s0\": 0 }` or `[0]`"),
             );
         }
-        Axis { name: axis.name, values, absent, is_list }
+        Axis { values, absent, is_list, ..Axis::empty(&axis) }
     }
 
     fn labeled(

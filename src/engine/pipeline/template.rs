@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bounds::{DEEPEST_VALUES, MOST_MISTAKES};
 use super::diagnostic::Diagnostic;
 use super::lexer::{self, TokenKind};
-use super::placeholders::{Call, Label, fields, labels};
+use super::placeholders::{Call, Label, fields, labels, quoted_call};
 use super::source::{Source, Span};
 use super::spec::Spec;
 
@@ -241,6 +241,16 @@ impl<'a> Compiler<'a> {
         let mut at = 0;
         while at < tokens.len() {
             let token = tokens[at];
+            if let Some((word, name)) = quoted_call(text, &tokens[at..]) {
+                let plain = name.text(text).trim_matches('"');
+                let message = format!("`{word}` takes a name without quotes");
+                mistakes.push(
+                    Diagnostic::new(absolute(name.span), message)
+                        .help(format!("write `{word}({plain})`")),
+                );
+                at += 3;
+                continue;
+            }
             if let Some(call) = Call::at(text, &tokens[at..]) {
                 let whole = Span::new(token.span.start, tokens[at + call.tokens - 1].span.end);
                 template.copy(span.start, copied, whole.start);

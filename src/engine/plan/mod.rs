@@ -3,12 +3,13 @@
 //! A [`Plan`] can only come from [`Plan::load`], so whoever holds one never meets an unknown
 //! reference or a cycle.
 
-pub mod cost;
+mod cost;
 mod resolve;
 pub mod select;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use self::resolve::Resolver;
 use crate::engine::pipeline::diagnostic::{Diagnostic, Mistakes};
@@ -17,7 +18,7 @@ use crate::engine::pipeline::scale::Scale;
 use crate::engine::pipeline::search_paths::FileProbe;
 use crate::engine::pipeline::source::Source;
 use crate::engine::pipeline::spec::{Limits, Spec};
-use crate::engine::stage::estimate::ArtifactEstimate;
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::{Inputs, Labels, Reference, StageSet};
 
 pub(crate) use self::resolve::file_name;
@@ -80,6 +81,8 @@ pub struct Plan<S> {
     scale: Option<Scale>,
     stages: Vec<PlannedStage<S>>,
     warnings: Vec<Diagnostic>,
+    /// See [`Plan::works`].
+    works: OnceLock<Vec<Option<Work>>>,
 }
 
 impl<S: StageSet> Plan<S> {
@@ -114,6 +117,7 @@ impl<S> Plan<S> {
             scale: spec.scale.clone(),
             stages,
             warnings,
+            works: OnceLock::new(),
         }
     }
 

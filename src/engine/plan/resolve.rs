@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::select::globs;
 use super::{Plan, PlannedStage, ResolvedInput, StageIndex};
 use crate::engine::pipeline::bounds::MOST_REFERENCES;
-use crate::engine::pipeline::diagnostic::{Diagnostic, Mistakes};
+use crate::engine::pipeline::diagnostic::{Diagnostic, Mistakes, nearest};
 use crate::engine::pipeline::expand::ConcreteStage;
 use crate::engine::pipeline::location::{field_value, reference_place, text_place};
 use crate::engine::pipeline::source::{Source, Span};
@@ -135,7 +136,13 @@ impl<'a> Resolver<'a> {
         self.kinds(&stages, &inputs, &order, &files);
         self.unused_limits(&stages);
         if self.mistakes.is_empty() {
-            let (estimates, warnings) = Self::estimates(&stages, &inputs, &order);
+            let (estimates, mut warnings) = Self::estimates(&stages, &inputs, &order);
+            warnings.extend(self.spec.unused_axes().map(|axis| {
+                let name = &axis.name;
+                Diagnostic::new(axis.at, format!("no stage uses the axis `{name}`"))
+                    .help(format!("delete it, or name it in a stage: `\"train-{{{name}}}\"`"))
+            }));
+            let warnings = warnings.sorted();
             Ok(self.plan(stages, inputs, &order, &files, estimates, warnings))
         } else {
             Err(self.mistakes.sorted())
@@ -147,19 +154,21 @@ impl<'a> Resolver<'a> {
         stages: &[ConcreteStage<S>],
         inputs: &[Vec<Followed>],
         order: &[StageIndex],
-    ) -> (Vec<ArtifactEstimate>, Vec<Diagnostic>) {
+    ) -> (Vec<ArtifactEstimate>, Mistakes) {
         let mut estimates = vec![ArtifactEstimate::default(); stages.len()];
         let mut warnings = Mistakes::default();
         for &index in order {
             let stage = stages[index].stage.as_stage();
             let behind = inputs[index].iter().map(|followed| followed.behind(|at| &estimates[at]));
             let behind: Inputs<'_, _> = behind.collect();
-            let found = stage.warnings(&behind).into_iter();
-            warnings.extend(found.map(|problem| located(&stages[index], problem)));
+            for problem in stage.warnings(&behind) {
+                let ConcreteStage { name, labels, .. } = &stages[index];
+                warnings.push_of_stage(name, labels, located(&stages[index], problem));
+            }
             let estimate = stage.estimate(&behind);
             estimates[index] = estimate;
         }
-        (estimates, warnings.sorted())
+        (estimates, warnings)
     }
 
     fn files<S: StageSet>(&self, stages: &[ConcreteStage<S>]) -> FoundFiles {
@@ -225,10 +234,13 @@ impl<'a> Resolver<'a> {
     fn unused_limits<S>(&mut self, stages: &[ConcreteStage<S>]) {
         for (pattern, _, at) in &self.spec.limits {
             if self.mistakes.is_empty() && !stages.iter().any(|stage| pattern.fits(&stage.name)) {
-                self.mistakes.push(
-                    Diagnostic::new(*at, format!("no stage matches `{pattern}`"))
-                        .help("a limit is for a stage name or a glob such as `train-*`"),
-                );
+                let mistake = Diagnostic::new(*at, format!("no stage matches `{pattern}`"));
+                let globs = globs(self.spec.stages.iter().map(|stage| stage.name.as_str()));
+                let globs: Vec<&str> = globs.iter().map(String::as_str).collect();
+                self.mistakes.push(match nearest(&pattern.to_string(), &globs) {
+                    Some(near) => mistake.help(format!("did you mean `{near}`?")),
+                    None => mistake.help("a limit is for a stage name or a glob such as `train-*`"),
+                });
             }
         }
     }
@@ -302,9 +314,10 @@ impl<'a> Resolver<'a> {
         if let Some(name) = unknown.filter(|_| !self.mistakes.is_full()) {
             let at = reference_place(stage, input);
             // One stage of a template stands for all: what it lacks, the others lack too.
-            if !self.mistakes.has_any_at(at) {
+            if !self.mistakes.count_at(at, &stage.name) {
                 let label = format!("input `{}` of stage `{}`", input.role, stage.name);
-                self.mistakes.push(self.unknown(&name, at, names).label(label));
+                let mistake = self.unknown(&name, at, names).label(label);
+                self.mistakes.push_of_stage(&stage.name, &stage.labels, mistake);
             }
         }
         Vec::new()
@@ -387,7 +400,11 @@ impl<'a> Resolver<'a> {
                 inputs[index].iter().map(|followed| followed.behind(|one| &producers[one]));
             Self::problems(spec, &stages[index], &behind.collect(), files)
         });
-        self.mistakes.extend(mistakes.into_iter().flatten());
+        for (&index, mistakes) in order.iter().zip(mistakes) {
+            for mistake in mistakes {
+                self.mistakes.push_of_stage(&stages[index].name, &stages[index].labels, mistake);
+            }
+        }
     }
 
     fn fitting<S>(
@@ -403,7 +420,7 @@ impl<'a> Resolver<'a> {
             let known = !made.is_empty() && !input.accepts.is_empty();
             if known && !input.accepts.contains(&&**made) {
                 let at = reference_place(stage, input);
-                if self.mistakes.is_full() || self.mistakes.has_any_at(at) {
+                if self.mistakes.is_full() || self.mistakes.count_at(at, &stage.name) {
                     return;
                 }
                 let wanted = input.accepts.join("` or `");
@@ -411,12 +428,11 @@ impl<'a> Resolver<'a> {
                     "`{}` produces `{made}`, but input `{}` needs `{wanted}`",
                     producer.name, input.role
                 );
-                self.mistakes.push(
-                    Diagnostic::new(at, message)
-                        .label(format!("needs `{wanted}`"))
-                        .context(producer.at, format!("produces `{made}`"))
-                        .help(format!("use a stage that produces `{wanted}`")),
-                );
+                let mistake = Diagnostic::new(at, message)
+                    .label(format!("needs `{wanted}`"))
+                    .context(producer.at, format!("produces `{made}`"))
+                    .help(format!("use a stage that produces `{wanted}`"));
+                self.mistakes.push_of_stage(&stage.name, &stage.labels, mistake);
                 return;
             }
         }

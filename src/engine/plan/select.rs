@@ -93,11 +93,36 @@ pub fn find<S>(plan: &Plan<S>, pattern: &str) -> Result<Vec<StageIndex>, NoSuchS
     let found: Vec<_> =
         stages.filter(|(_, stage)| wanted.fits(&stage.name)).map(|(index, _)| index).collect();
     if found.is_empty() {
-        let names: Vec<_> = plan.stages().iter().map(|stage| stage.name.as_str()).collect();
-        let hint = nearest(pattern, &names).map(str::to_owned);
+        let hint = nearest_stage(plan, pattern);
         return Err(NoSuchStage { pattern: pattern.to_owned(), hint });
     }
     Ok(found)
+}
+
+/// Returns the name, or the glob of a family, that comes nearest to what was asked for.
+fn nearest_stage<S>(plan: &Plan<S>, pattern: &str) -> Option<String> {
+    let globs = globs(plan.stages().iter().map(|stage| stage.template.as_str()));
+    let globs: Vec<&str> = globs.iter().map(String::as_str).collect();
+    let names: Vec<&str> = plan.stages().iter().map(|stage| stage.name.as_str()).collect();
+    let is_glob = pattern.contains(['*', '?', '[']);
+    let (first, then) = if is_glob { (&globs, &names) } else { (&names, &globs) };
+    nearest(pattern, first).or_else(|| nearest(pattern, then)).map(str::to_owned)
+}
+
+/// Returns stage names as globs, with `*` in place of every axis.
+pub(super) fn globs<'a>(templates: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let glob = |template: &str| {
+        let mut glob = String::new();
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('{') {
+            glob.push_str(before);
+            glob.push('*');
+            rest = after.split_once('}').map_or("", |(_, rest)| rest);
+        }
+        glob.push_str(rest);
+        glob
+    };
+    templates.map(glob).collect()
 }
 
 fn find_all<S>(plan: &Plan<S>, patterns: &[String]) -> Result<BTreeSet<StageIndex>, NoSuchStage> {

@@ -1,5 +1,7 @@
 //! What happens during a run, as data: shown by the cli, written as JSON.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::digest::StageKey;
@@ -54,6 +56,15 @@ pub enum Event {
     Note {
         /// One line.
         message: String,
+    },
+    /// The report was brought up to date.
+    Report {
+        /// Its folder.
+        folder: PathBuf,
+        /// Files that are new or changed.
+        written: Vec<String>,
+        /// Files of an earlier run whose stages have no result now.
+        stale: Vec<String>,
     },
     /// The run is over.
     Summary {

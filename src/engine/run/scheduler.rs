@@ -3,7 +3,6 @@
 //! A stage's key is built when its inputs are there, so an input that came out unchanged stops the
 //! rerun of everything behind it. Stages of one trajectory run one after the other.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,9 +20,8 @@ use crate::engine::executor::{Executor, Submission, Urgency};
 use crate::engine::job::{Job, JobEvent, JobInput, JobOutcome};
 use crate::engine::key::builder;
 use crate::engine::plan::select::Selection;
-use crate::engine::plan::{Plan, StageIndex, cost};
+use crate::engine::plan::{Plan, StageIndex};
 use crate::engine::stage::context::DownloadPolicy;
-use crate::engine::stage::estimate::Work;
 use crate::engine::stage::lifecycle::Outcome;
 use crate::engine::stage::{Needs, StageSet};
 
@@ -53,8 +51,6 @@ pub struct Scheduler<'a, S> {
     may_start: bool,
     running: BTreeMap<StageIndex, Running>,
     prior_hits: PriorHits,
-    /// Counted when the first stage starts: a run that has nothing to do counts nothing.
-    works: OnceCell<Vec<Option<Work>>>,
     /// Failed tries of stages that may try again, with the last message.
     tries: BTreeMap<StageIndex, (u32, String)>,
     draining: bool,
@@ -96,7 +92,6 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             may_start: false,
             running: BTreeMap::new(),
             prior_hits: PriorHits::of(statuses),
-            works: OnceCell::new(),
             tries: BTreeMap::new(),
             draining: false,
             run_id: run_id(),
@@ -351,7 +346,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
     }
 
     fn work(&self, stage: StageIndex) -> Option<f64> {
-        self.works.get_or_init(|| cost::works(self.plan))[stage].map(|work| work.0)
+        self.plan.works()[stage].map(|work| work.0)
     }
 
     fn reuse(&self, stage: StageIndex) -> Reuse {
@@ -370,7 +365,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         self.may_start = true;
         let seconds = since.elapsed().as_secs_f64();
         let name = self.plan.stages()[stage].name.clone();
-        let _ = std::fs::remove_file(self.cache.job_path(&key, &self.run_id));
+        self.cache.remove_job(&key, &self.run_id);
         match outcome {
             JobOutcome::Cached(result) => self.hit(stage, result),
             JobOutcome::Executed(result) => {

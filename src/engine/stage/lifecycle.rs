@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The unit of progress that is told as a share of the whole.
+pub const PERCENT: &str = "%";
+
 /// How far a running stage is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
@@ -16,6 +19,27 @@ pub struct Progress {
     /// Something worth a line of its own, such as that a training goes on where it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+impl Progress {
+    /// Returns the share that is done, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
+    }
+
+    /// Returns how far it is in words: `epoch 61/100` or `37 %`, with the note.
+    pub fn words(&self) -> String {
+        let Self { done, total, unit, note, .. } = self;
+        let mut text = if unit == PERCENT {
+            format!("{:.0} %", 100.0 * self.share())
+        } else {
+            format!("{unit} {done}/{total}")
+        };
+        if !note.is_empty() {
+            text = format!("{text}  {note}");
+        }
+        text
+    }
 }
 
 /// How a stage ended.

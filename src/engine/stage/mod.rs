@@ -13,6 +13,7 @@ use std::any::type_name;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -333,6 +334,13 @@ pub trait Stage {
     fn estimate(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> ArtifactEstimate {
         let _ = inputs;
         ArtifactEstimate::default()
+    }
+
+    /// Returns what outside files tell of the artifact, where neither settings nor inputs do; they are
+    /// named as the stage sees them. Only predictions ask for it: files may be opened.
+    fn estimate_from_files(&self, files: &BTreeMap<String, PathBuf>) -> Option<ArtifactEstimate> {
+        let _ = files;
+        None
     }
 
     /// Returns what is probably not intended, although the stage can run: it is shown before a run,

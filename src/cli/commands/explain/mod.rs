@@ -2,8 +2,9 @@
 //!
 //! Everything comes from the types of the settings: a JSON Schema is derived from them, with their
 //! doc comments as descriptions and with their defaults, and is put into words here. No kind is
-//! known by name.
+//! known by name. Only the words of the language itself have no types (`language`).
 
+mod language;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod words;
 
 use serde_json::Value;
 
+use self::language::{WORDS, Word};
 use self::schema::{Document, Field};
 use self::topics::{Topic, topics};
 use crate::cli::error::CommandError;
@@ -20,7 +22,10 @@ use crate::cli::output::terminal;
 use crate::engine::pipeline::diagnostic::nearest;
 use crate::stages::AnyStage;
 
-/// Prints the documentation of a name, or the list of stage kinds; as JSON Schema if asked.
+/// What `--json` prints, for `explain json`.
+const JSON: &str = include_str!("json.md");
+
+/// Prints the documentation of a name, or the list of words and stage kinds; as JSON Schema if asked.
 pub(super) fn explain(name: Option<&str>, is_json: bool) -> Result<(), CommandError> {
     let document = Document::of::<AnyStage>("A stage of a pipeline");
     let manual = Manual { document: &document, topics: topics(&document) };
@@ -30,9 +35,17 @@ pub(super) fn explain(name: Option<&str>, is_json: bool) -> Result<(), CommandEr
         (Some(name), true) => {
             manual.find(name)?.iter().for_each(|entry| terminal::json(&manual.schema(entry)));
         }
+        (Some("json"), false) => terminal::line(JSON.trim_end()),
         (Some(name), false) => {
-            let pages: Vec<_> = manual.find(name)?.iter().map(|entry| manual.page(entry)).collect();
-            terminal::line(pages.join("\n").trim_end());
+            let found = manual.find(name)?;
+            let mut text = String::new();
+            if found.len() > 1 {
+                let roles: Vec<_> = found.iter().map(Entry::role).collect();
+                text = text::meanings(name, &roles);
+            }
+            let pages: Vec<_> = found.iter().map(|entry| manual.page(entry)).collect();
+            text.push_str(&pages.join("\n"));
+            terminal::line(text.trim_end());
         }
     }
     Ok(())
@@ -46,20 +59,39 @@ struct Manual<'a> {
 
 /// What is found under a name.
 enum Entry<'m, 'a> {
+    /// A word of the language.
+    Word(&'static Word),
     /// A stage kind, or a name within one.
     Topic(&'m Topic<'a>),
     /// A field, with the names of the settings that have just this one.
     Field(Field<'a>, Vec<&'a str>),
 }
 
+impl Entry<'_, '_> {
+    /// Says in which role the name is written.
+    fn role(&self) -> String {
+        match self {
+            Self::Word(word) => word.place.to_owned(),
+            Self::Topic(topic) => text::role(topic),
+            Self::Field(_, owners) => format!("a setting of {}", owners.join(", ")),
+        }
+    }
+}
+
 impl<'a> Manual<'a> {
-    /// Returns everything of a name: a stage kind and a source of data may share one. Fields are
-    /// looked for only if nothing else has the name.
+    /// Returns everything of a name: a stage kind and a source of data may share one. Names are found
+    /// in any case; where only another case is the name of something, fields are found, too.
     fn find(&self, name: &str) -> Result<Vec<Entry<'_, 'a>>, CommandError> {
+        let words = WORDS.iter().filter(|word| word.name.eq_ignore_ascii_case(name));
+        let mut found: Vec<_> = words.map(Entry::Word).collect();
         let fits = |topic: &&Topic<'_>| topic.variant.name.eq_ignore_ascii_case(name);
-        let mut found: Vec<_> = self.topics.iter().filter(fits).map(Entry::Topic).collect();
-        if found.is_empty() {
-            found = self.fields(name);
+        found.extend(self.topics.iter().filter(fits).map(Entry::Topic));
+        let is_exact = WORDS.iter().any(|word| word.name == name)
+            || self.topics.iter().any(|topic| topic.variant.name == name);
+        if !is_exact {
+            found.extend(self.fields(name));
+            let has_field = |word: &&Word| word.fields.iter().any(|(field, ..)| *field == name);
+            found.extend(WORDS.iter().filter(has_field).map(Entry::Word));
         }
         if found.is_empty() { Err(self.unknown(name)) } else { Ok(found) }
     }
@@ -81,22 +113,24 @@ impl<'a> Manual<'a> {
 
     fn unknown(&self, name: &str) -> CommandError {
         let names = self.topics.iter().map(|topic| topic.variant.name);
+        let names = names.chain(WORDS.iter().map(|word| word.name));
         let fields = self.topics.iter().flat_map(|topic| topic.fields(self.document));
         // Of names that are equally near, the last is taken: rather a kind than a field.
         let all: Vec<&str> = fields.map(|field| field.name).chain(names).collect();
         let error = CommandError::usage(format!("there is no stage kind or setting `{name}`"));
         error.hint(nearest(name, &all).map_or_else(
-            || "`pcae-run explain` lists all stage kinds".to_owned(),
+            || "`pcae-run explain` lists what there is".to_owned(),
             |name| format!("did you mean `{name}`?"),
         ))
     }
 
     fn list(&self) -> String {
-        text::kinds(self.document, &self.topics)
+        text::overview(self.document, &self.topics)
     }
 
     fn page(&self, entry: &Entry<'_, '_>) -> String {
         match entry {
+            Entry::Word(word) => text::word(word),
             Entry::Topic(topic) => text::topic(self.document, topic),
             Entry::Field(field, owners) => text::field(self.document, field, owners),
         }
@@ -104,6 +138,7 @@ impl<'a> Manual<'a> {
 
     fn schema(&self, entry: &Entry<'_, '_>) -> Value {
         match entry {
+            Entry::Word(word) => word.json(),
             Entry::Topic(topic) => {
                 let (headline, more) = topic.about(self.document);
                 let about = [headline, more].join("\n\n");

@@ -41,6 +41,27 @@ fn every_name_and_every_setting_is_documented() {
 }
 
 #[test]
+fn every_default_is_shown() {
+    with_manual(|manual| {
+        let mut hidden = Vec::new();
+        for topic in &manual.topics {
+            for field in topic.fields(manual.document).iter().filter(|field| field.is_optional) {
+                let is_told = field.schema.get("default").is_some_and(|value| !value.is_null())
+                    || schema::without_none(field.schema).1
+                    || matches!(
+                        manual.document.form(field.schema),
+                        schema::Form::List(_) | schema::Form::Map(_)
+                    );
+                if !is_told {
+                    hidden.push(format!("`{}` of `{}`", field.name, topic.variant.name));
+                }
+            }
+        }
+        assert!(hidden.is_empty(), "what these are if left out is not told: {hidden:#?}");
+    });
+}
+
+#[test]
 fn no_page_shows_rust() {
     with_manual(|manual| {
         let types = type_names(manual);

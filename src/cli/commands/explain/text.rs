@@ -1,28 +1,69 @@
 //! Topics and fields as text for a terminal.
 
+use super::language::{WORDS, Word};
 use super::schema::{Document, Field, Form, Variant};
 use super::topics::{Place, Topic};
 
 /// Columns that a line may take.
 const WIDTH: usize = 98;
 
-/// The list of stage kinds, one line each.
-pub(super) fn kinds(document: &Document, topics: &[Topic<'_>]) -> String {
-    let kinds: Vec<_> = topics.iter().filter(|topic| topic.is_kind()).collect();
-    let widest = kinds.iter().map(|kind| kind.variant.name.len()).max().unwrap_or_default();
-    let line = |kind: &&Topic<'_>| {
-        let summary = first_paragraph(kind.about(document).0);
-        format!("{:<widest$}  {summary}\n", kind.variant.name)
+/// The words of the language and the stage kinds, one line each.
+pub(super) fn overview(document: &Document, topics: &[Topic<'_>]) -> String {
+    let words = WORDS.iter().map(|word| (word.name, first_paragraph(word.about)));
+    let words: Vec<_> = words.collect();
+    let kinds = topics.iter().filter(|topic| topic.is_kind());
+    let kinds = kinds.map(|kind| (kind.variant.name, first_paragraph(kind.about(document).0)));
+    let kinds: Vec<_> = kinds.collect();
+    let widest = words.iter().chain(&kinds).map(|(name, _)| name.len()).max().unwrap_or_default();
+    let lines = |entries: &[(&str, String)]| -> String {
+        entries.iter().map(|(name, about)| format!("  {name:<widest$}  {about}\n")).collect()
     };
-    kinds.iter().map(line).collect()
+    format!(
+        "The language:\n{}\nStage kinds:\n{}\n\
+         `pcae-run explain NAME` tells more of each, and of every setting; `pcae-run explain json`, what \
+         `--json` prints.\n",
+        lines(&words),
+        lines(&kinds)
+    )
+}
+
+/// Everything about a word of the language.
+pub(super) fn word(word: &Word) -> String {
+    let mut page = Page::default();
+    page.fill(0, &format!("{}: {}", word.name, word.place));
+    page.describe(0, word.about);
+    if !word.fields.is_empty() {
+        page.gap();
+        page.fill(0, "Fields:");
+        for (name, takes, about) in word.fields {
+            page.paragraph(2, 8, &format!("{name}: {takes}"));
+            page.describe(6, about);
+        }
+    }
+    page.text
+}
+
+/// What a name means in several places, one line each.
+pub(super) fn meanings(name: &str, roles: &[String]) -> String {
+    let mut page = Page::default();
+    page.fill(0, &format!("`{name}` has {} meanings:", roles.len()));
+    for role in roles {
+        page.fill(2, &format!("- {role}"));
+    }
+    page.gap();
+    page.text
+}
+
+/// Says where a topic is written.
+pub(super) fn role(topic: &Topic<'_>) -> String {
+    if topic.is_kind() { "a stage kind".to_owned() } else { places(&topic.places) }
 }
 
 /// Everything about a name.
 pub(super) fn topic(document: &Document, topic: &Topic<'_>) -> String {
     let mut page = Page::default();
     let variant = &topic.variant;
-    let role = if topic.is_kind() { "a stage kind".to_owned() } else { places(&topic.places) };
-    page.fill(0, &format!("{}: {role}", variant.name));
+    page.fill(0, &format!("{}: {}", variant.name, role(topic)));
     let (headline, more) = topic.about(document);
     page.describe(0, headline);
     if !more.is_empty() {

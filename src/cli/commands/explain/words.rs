@@ -15,14 +15,22 @@ impl Document {
     /// Returns what a field takes, with whether it may be left out and what it is then.
     pub(super) fn field_words(&self, field: &Field<'_>) -> String {
         let words = self.words(field.schema, Number::One);
-        let default = field.schema.get("default").filter(|default| !is_nothing(default));
-        match default {
-            Some(default) => {
-                let default = self.written(default, field.schema);
-                format!("{words}, optional, {default} if left out")
-            }
-            None if field.is_optional => format!("{words}, optional"),
+        match self.default_words(field) {
+            Some(default) => format!("{words}, optional, {default} if left out"),
             None => words,
+        }
+    }
+
+    /// Returns what a field is if it is left out; none if it can't be.
+    fn default_words(&self, field: &Field<'_>) -> Option<String> {
+        let default = field.schema.get("default").filter(|default| !default.is_null());
+        match (default, self.form(field.schema)) {
+            (Some(default), _) => Some(self.written(default, field.schema)),
+            (None, _) if !field.is_optional => None,
+            (None, _) if without_none(field.schema).1 => Some("none".to_owned()),
+            (None, Form::List(_)) => Some("[]".to_owned()),
+            (None, Form::Map(_)) => Some("{}".to_owned()),
+            (None, _) => Some("none".to_owned()),
         }
     }
 
@@ -139,16 +147,6 @@ impl Document {
             }
             (_, value) => value.to_string(),
         }
-    }
-}
-
-/// Returns whether a default only says that there is nothing.
-fn is_nothing(default: &Value) -> bool {
-    match default {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        _ => false,
     }
 }
 

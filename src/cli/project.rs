@@ -1,0 +1,140 @@
+//! Where a project keeps its cache and its reports.
+//!
+//! The folder of a project is the nearest one, from the folder of the pipeline file upward, that has a
+//! cache; so a pipeline can be named from wherever one happens to be. A new project's folder is the one
+//! above `pipelines/`, or else the current folder if the file lies in it, or else the folder of the file.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::args::Cli;
+use super::output::terminal;
+use crate::engine::cache::Cache;
+
+const CACHE: &str = "cache";
+const REPORTS: &str = "reports";
+const PIPELINES: &str = "pipelines";
+
+/// Fills in where the cache and the reports are, and says so if that is not the current folder.
+pub(super) fn locate(cli: &mut Cli) {
+    let folder = project_folder(cli.pipeline());
+    let (makes_cache, uses_cache) = (cli.computes(), cli.uses_cache());
+    let common = &mut cli.common;
+    if common.given_cache.is_none() && uses_cache && folder != Path::new("") {
+        terminal::note(&format!("cache: {}", folder.join(CACHE).display()));
+    }
+    common.cache = common.given_cache.clone().unwrap_or_else(|| folder.join(CACHE));
+    common.reports = common.given_reports.clone().unwrap_or_else(|| folder.join(REPORTS));
+    common.makes_cache = makes_cache;
+}
+
+/// Returns the project's folder as seen from the current one, which is the empty path.
+fn project_folder(pipeline: Option<&Path>) -> PathBuf {
+    let Ok(here) = env::current_dir().and_then(fs::canonicalize) else {
+        return PathBuf::new();
+    };
+    let of_file = pipeline.and_then(folder_of);
+    let start = of_file.as_deref().unwrap_or(&here);
+    let known = upward(start).find(|folder| Cache::is_there(&folder.join(CACHE)));
+    let folder = match (known, &of_file) {
+        (Some(folder), _) => folder,
+        (None, Some(of_file)) => new_folder(of_file, &here),
+        (None, None) => &here,
+    };
+    as_seen_from(&here, folder)
+}
+
+/// Returns the folder of a file without links in it; the file itself may be one.
+fn folder_of(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()
+}
+
+/// Returns a folder and those above it that may be the same project's: up to the root of a repository,
+/// and neither the home folder nor one that everybody may write to.
+fn upward(start: &Path) -> impl Iterator<Item = &Path> {
+    let home = env::home_dir();
+    let is_shared = |folder: &Path| {
+        const STICKY: u32 = 0o1000;
+        fs::metadata(folder).is_ok_and(|about| about.permissions().mode() & STICKY != 0)
+    };
+    let mut next = Some(start);
+    std::iter::from_fn(move || {
+        let folder = next?;
+        let above = folder.parent().filter(|_| !folder.join(".git").exists());
+        let is_project = |above: &&Path| {
+            above.parent().is_some() && home.as_deref() != Some(*above) && !is_shared(above)
+        };
+        next = above.filter(is_project);
+        Some(folder)
+    })
+}
+
+fn new_folder<'a>(of_file: &'a Path, here: &'a Path) -> &'a Path {
+    match of_file.parent() {
+        Some(above) if of_file.ends_with(PIPELINES) => above,
+        _ if of_file.starts_with(here) => here,
+        _ => of_file,
+    }
+}
+
+/// Returns a path as short as it can be written in a folder.
+fn as_seen_from(here: &Path, folder: &Path) -> PathBuf {
+    const MOST_STEPS: usize = 3;
+    if let Ok(below) = folder.strip_prefix(here) {
+        return below.to_owned();
+    }
+    let shared = here.ancestors().take(MOST_STEPS + 1).enumerate();
+    let mut shared = shared.filter(|(_, above)| above.parent().is_some());
+    shared
+        .find_map(|(steps, above)| {
+            let below = folder.strip_prefix(above).ok()?;
+            let up: PathBuf = std::iter::repeat_n("..", steps).collect();
+            Some(if below == Path::new("") { up } else { up.join(below) })
+        })
+        .unwrap_or_else(|| folder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_written_as_seen_from_the_current_folder() {
+        let seen = |here: &str, folder: &str| {
+            as_seen_from(Path::new(here), Path::new(folder)).display().to_string()
+        };
+        assert_eq!(seen("/home/me/work", "/home/me/work"), "");
+        assert_eq!(seen("/home/me/work", "/home/me/work/a"), "a");
+        assert_eq!(seen("/home/me/work/pipelines", "/home/me/work"), "..");
+        assert_eq!(seen("/home/me/work/notes", "/home/me/other/b"), "../../other/b");
+        assert_eq!(seen("/scratch/x", "/home/me/work"), "/home/me/work");
+    }
+
+    #[test]
+    fn a_new_project_is_above_pipelines_or_where_one_is_or_beside_the_file() {
+        let new = |of_file: &'static str, here: &'static str| {
+            new_folder(Path::new(of_file), Path::new(here)).display().to_string()
+        };
+        assert_eq!(new("/w/pipelines", "/w"), "/w");
+        assert_eq!(new("/w/pipelines", "/w/pipelines"), "/w");
+        assert_eq!(new("/w/studies/a", "/w"), "/w");
+        assert_eq!(new("/w/studies", "/elsewhere"), "/w/studies");
+    }
+
+    #[test]
+    fn the_search_ends_at_the_root_of_a_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let deep = root.join("project/pipelines/more");
+        fs::create_dir_all(&deep).unwrap();
+        let seen = |start: &Path| upward(start).map(Path::to_owned).collect::<Vec<_>>();
+        let found = seen(&deep);
+        assert!(found.contains(&root), "{found:?}");
+        assert!(!found.contains(&PathBuf::from("/")), "{found:?}");
+        fs::create_dir(root.join("project/.git")).unwrap();
+        assert_eq!(seen(&deep).last(), Some(&root.join("project")));
+    }
+}
