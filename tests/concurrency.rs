@@ -64,16 +64,28 @@ fn a_lock_wait_can_be_bounded() {
 fn nothing_is_collected_while_a_run_is_going() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.run().ok();
+    let [started, end] = ["started", "end"].map(|name| sandbox.path().join(name));
+    let wait = format!(
+        "touch {}; until [ -e {} ]; do sleep 0.05; done; echo > out",
+        started.display(),
+        end.display()
+    );
     sandbox.write(
         "slow.ron",
-        r#"Pipeline(name: "slow", stages: {
-            "slow": Command(args: ["sh", "-c", "sleep 2; echo > out"], outputs: ["out"]),
-        })"#,
+        &format!(
+            r#"Pipeline(name: "slow", stages: {{
+                "slow": Command(args: ["sh", "-c", "{wait}"], outputs: ["out"]),
+            }})"#
+        ),
     );
     let mut runner = sandbox.command(&["slow.ron"]).stderr(Stdio::null()).spawn().unwrap();
-    thread::sleep(Duration::from_millis(800));
+    while !started.exists() {
+        assert!(runner.try_wait().unwrap().is_none(), "the run ended before its stage began");
+        thread::sleep(Duration::from_millis(20));
+    }
     let busy = sandbox.call(&["gc", "slow.ron", "--delete"]).fails_with(75);
     assert!(busy.stderr.contains("a run is using this cache"), "{}", busy.stderr);
+    fs::write(&end, "").unwrap();
     assert!(runner.wait().unwrap().success());
 }
 
