@@ -90,6 +90,7 @@ def kinds():
         "narrow": pa.array(np.cos(rows * 0.7).astype(np.float32)),
         "gaps": pa.array([None if row % 20 == 3 else row * row % 17 / 4 for row in rows.tolist()]),
         "size": pa.array(["small", "large"] * 30).dictionary_encode(),
+        "zone": pa.array(["n", "e", "s", "w"] * 15).dictionary_encode(),
         "code": pa.array((rows % 3).astype(np.int64)).dictionary_encode(),
         "when": pa.array(start + rows.astype("timedelta64[h]")),
         "zoned": pa.array(start + rows.astype("timedelta64[h]"), pa.timestamp("us", tz="UTC")),

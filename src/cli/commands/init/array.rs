@@ -13,8 +13,8 @@ use crate::data::{
 const MOST_CHANNELS: usize = 4;
 
 /// Rounding may move an image by this share of the distance to its nearest neighbor: a distance
-/// then changes by about a thousandth.
-const MOST_MOVED: f64 = 0.05;
+/// then changes by about a hundredth.
+const MOST_MOVED: f64 = 0.1;
 
 /// Inspects an npy or npz file.
 pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {

@@ -77,7 +77,7 @@ pub(super) enum InspectError {
 
 /// Adds what may explain an error.
 fn because(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("; {note}")).collect()
+    notes.iter().flat_map(|note| ["; ", note]).collect()
 }
 
 impl From<InspectError> for CommandError {

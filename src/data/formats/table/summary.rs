@@ -258,7 +258,8 @@ mod tests {
                 "narrow: Reals",
                 "gaps: Reals",
                 "size: Categories",
-                "code: Categories",
+                "zone: Categories",
+                "code: Integers",
                 "when: Other",
                 "zoned: Other",
                 "day: Other",
@@ -275,7 +276,7 @@ mod tests {
             ]
         );
         assert_eq!(columns[3].missing, [3, 23, 43]);
-        assert_eq!((columns[4].distinct, columns[5].distinct), (2, 3));
-        assert_eq!(columns[6].cells, Cells::Other("dates or times"));
+        assert_eq!((columns[4].distinct, columns[5].distinct), (2, 4));
+        assert_eq!(columns[7].cells, Cells::Other("dates or times"));
     }
 }
