@@ -198,7 +198,7 @@ const REPORTS: &str = r#"        // What all of it amounts to; the report opens 
             },
         ),
         "scales": Figure(
-            records: ["dimension-by-scale"],
+            records: [Each("dimension-by-scale")],
             picture: DimensionByScale(
                 caption: "Dimension against scale, without a model. A level line is a dimension of the data; one that falls speaks of noise at small distances, one that rises of curvature or of parts close together.",
                 label: "Scales",
