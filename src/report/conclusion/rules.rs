@@ -282,6 +282,11 @@ fn counts_differ(case: &Case<'_>) -> Option<(String, Option<String>)> {
     (!parts.is_empty()).then(|| (format!("{}.", parts.join("; ")), None))
 }
 
+/// Returns whether a model counts more than the least whole number from a bound on.
+fn exceeds(model: &ModelResult, bound: f64) -> bool {
+    mean(&model.counts).is_some_and(|count| count.round() > bound.ceil())
+}
+
 /// What a linear subspace needs.
 fn linear_count(case: &Case<'_>) -> Option<(String, Option<String>)> {
     let range = case.range?.interval;
@@ -296,7 +301,8 @@ fn linear_count(case: &Case<'_>) -> Option<(String, Option<String>)> {
             );
             Some((text, None))
         }
-        std::cmp::Ordering::Equal if !is_at_limit(baseline) => {
+        // A range that begins lower leaves room for a curved shape.
+        std::cmp::Ordering::Equal if !is_at_limit(baseline) && !exceeds(baseline, range.low) => {
             let text = format!(
                 "{title} needs no more axes than that ({count}), so the data lie close to a linear \
                  subspace."
@@ -527,6 +533,9 @@ mod tests {
         assert!(limited.contains("at least 16 axes"), "{limited}");
         evidence.models[1] = pca(2.0);
         assert_eq!(text(&evidence, "linear-count"), None);
+        evidence.models[1] = pca(4.0);
+        evidence.estimates = vec![estimate("MLE", 1.5, 4.5, 3000)];
+        assert_eq!(text(&evidence, "linear-count"), None, "2 or 3 curved dimensions would do");
     }
 
     #[test]
