@@ -252,7 +252,8 @@ fn counts_agree(case: &Case<'_>) -> Option<(String, Option<String>)> {
         case.sound().filter(|model| side(&range, model).is_eq()).collect();
     let (named, agree) = (with_counts(&agreeing), Verb::of(agreeing.len()).form("agree"));
     let counts = if agreeing.len() == 1 { "count" } else { "counts" };
-    (!agreeing.is_empty()).then(|| (format!("The {counts} of {named} {agree} with it."), None))
+    (!agreeing.is_empty())
+        .then(|| (format!("The {counts} of {named} {agree} with this range."), None))
 }
 
 /// Models that passed all checks count something else.
@@ -437,7 +438,7 @@ mod tests {
         let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
         assert_eq!(rules, ["counts-agree", "linear-count"]);
         assert!(found.iter().all(|finding| finding.advice.is_none()), "{found:?}");
-        assert_eq!(found[0].text, "The count of PCAE (4 to 5) agrees with it.");
+        assert_eq!(found[0].text, "The count of PCAE (4 to 5) agrees with this range.");
         assert_eq!(
             found[1].text,
             "PCA needs 9 axes for the same share of the variance, so the data are curved."
