@@ -145,9 +145,8 @@ fn answer(evidence: &Evidence, range: Option<&DimensionRange>) -> String {
                 (_, all) => format!("the {all} estimates without a model"),
             };
             format!(
-                "The intrinsic dimension appears to be {dimension}, the range of {estimates} with \
-                 two standard errors. These do not include bias, so this is not a confidence \
-                 interval."
+                "The intrinsic dimension appears to be {dimension}, by {estimates} with two standard \
+                 errors. These do not include bias, so this is not a confidence interval."
             )
         }
         Basis::Majority => {

@@ -252,7 +252,8 @@ fn counts_agree(case: &Case<'_>) -> Option<(String, Option<String>)> {
         case.sound().filter(|model| side(&range, model).is_eq()).collect();
     let (named, agree) = (with_counts(&agreeing), Verb::of(agreeing.len()).form("agree"));
     let counts = if agreeing.len() == 1 { "count" } else { "counts" };
-    (!agreeing.is_empty()).then(|| (format!("The {counts} of {named} {agree} with it."), None))
+    (!agreeing.is_empty())
+        .then(|| (format!("The {counts} of {named} {agree} with this range."), None))
 }
 
 /// Models that passed all checks count something else.
@@ -282,6 +283,11 @@ fn counts_differ(case: &Case<'_>) -> Option<(String, Option<String>)> {
     (!parts.is_empty()).then(|| (format!("{}.", parts.join("; ")), None))
 }
 
+/// Returns whether a model counts more than the least whole number from a bound on.
+fn exceeds(model: &ModelResult, bound: f64) -> bool {
+    mean(&model.counts).is_some_and(|count| count.round() > bound.ceil())
+}
+
 /// What a linear subspace needs.
 fn linear_count(case: &Case<'_>) -> Option<(String, Option<String>)> {
     let range = case.range?.interval;
@@ -296,7 +302,8 @@ fn linear_count(case: &Case<'_>) -> Option<(String, Option<String>)> {
             );
             Some((text, None))
         }
-        std::cmp::Ordering::Equal if !is_at_limit(baseline) => {
+        // A range that begins lower leaves room for a curved shape.
+        std::cmp::Ordering::Equal if !is_at_limit(baseline) && !exceeds(baseline, range.low) => {
             let text = format!(
                 "{title} needs no more axes than that ({count}), so the data lie close to a linear \
                  subspace."
@@ -431,7 +438,7 @@ mod tests {
         let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
         assert_eq!(rules, ["counts-agree", "linear-count"]);
         assert!(found.iter().all(|finding| finding.advice.is_none()), "{found:?}");
-        assert_eq!(found[0].text, "The count of PCAE (4 to 5) agrees with it.");
+        assert_eq!(found[0].text, "The count of PCAE (4 to 5) agrees with this range.");
         assert_eq!(
             found[1].text,
             "PCA needs 9 axes for the same share of the variance, so the data are curved."
@@ -527,6 +534,9 @@ mod tests {
         assert!(limited.contains("at least 16 axes"), "{limited}");
         evidence.models[1] = pca(2.0);
         assert_eq!(text(&evidence, "linear-count"), None);
+        evidence.models[1] = pca(4.0);
+        evidence.estimates = vec![estimate("MLE", 1.5, 4.5, 3000)];
+        assert_eq!(text(&evidence, "linear-count"), None, "2 or 3 curved dimensions would do");
     }
 
     #[test]

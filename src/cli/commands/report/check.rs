@@ -187,7 +187,8 @@ fn unproven(report: &KeptReport) -> Result<Vec<String>, CommandError> {
             .to_owned(),
     ];
     if !manifest.pages.is_empty() {
-        let pages: Vec<&str> = manifest.pages.keys().map(String::as_str).collect();
+        let pages: Vec<&str> =
+            manifest.pages.keys().map(String::as_str).filter(|name| *name != NUMBERS).collect();
         unproven.push(format!("times, logs and hardware in {}", pages.join(", ")));
     }
     let known = |name: &String| {
