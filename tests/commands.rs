@@ -1,6 +1,6 @@
 use std::process::Stdio;
 
-use crate::sandbox::{RECORDS, SUMS, Sandbox};
+use crate::sandbox::{Outcome, RECORDS, SUMS, Sandbox};
 
 #[test]
 fn a_plan_says_what_would_run_why_and_how_long() {
@@ -237,11 +237,32 @@ fn completions_and_manual_are_generated() {
 }
 
 #[test]
+fn completions_and_the_manual_are_installed_where_shells_and_man_look() {
+    let sandbox = Sandbox::new("");
+    for (args, file) in [
+        (&["completions", "bash"][..], ".local/share/bash-completion/completions/pcae-run"),
+        (&["completions", "zsh"], ".local/share/zsh/site-functions/_pcae-run"),
+        (&["completions", "fish"], ".config/fish/completions/pcae-run.fish"),
+        (&["manual"], ".local/share/man/man1/pcae-run.1"),
+    ] {
+        let printed = sandbox.call(args).ok().stdout;
+        let mut install = sandbox.command(&[args, &["--install"]].concat());
+        install.env("HOME", sandbox.path()).env_remove("XDG_DATA_HOME");
+        let installed = Outcome::of(install.env_remove("XDG_CONFIG_HOME").output().unwrap()).ok();
+        let path = sandbox.path().join(file);
+        assert_eq!(installed.stdout, format!("{}\n", path.display()));
+        assert_eq!(sandbox.read(file).trim_end(), printed.trim_end());
+    }
+    let refused = sandbox.call(&["completions", "elvish", "--install"]).fails_with(2);
+    assert!(refused.stderr.contains("pcae-run completions elvish"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_closed_pipe_is_not_an_error() {
     let sandbox = Sandbox::new(SUMS);
     sandbox.run().ok();
-    let mut status = sandbox.command(&["status", "pipeline.ron"]);
-    let mut child = status.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut graph = sandbox.command(&["graph", "pipeline.ron"]);
+    let mut child = graph.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());

@@ -86,7 +86,7 @@ fn an_axis_that_nothing_uses_is_warned_of() {
         let stderr = sandbox.call(call).ok().stderr;
         assert_eq!(stderr.matches("warning:").count(), 1, "{stderr}");
         assert!(stderr.contains("warning: no stage uses the axis `sede`"), "{stderr}");
-        assert!(stderr.contains("pipeline.ron:1:67"), "{stderr}");
+        assert!(stderr.contains("pipeline.ron:1:69"), "{stderr}");
     }
 }
 

@@ -31,6 +31,27 @@ fn a_run_of_more_than_a_day_is_not_started_unasked() {
 }
 
 #[test]
+fn the_time_of_a_first_run_on_data_from_files_is_predicted() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", stages: {
+            "raw": Dataset(source: Table(), path: "data.csv", split: Train),
+            "data": Preprocess(data: "raw", steps: [Scale(Standard)]),
+            "train": Train(
+                model: Ae(latent: 2, network: Mlp(widths: [16])), data: "data",
+                length: Epochs(10000000000000), batch_size: 32, optimizer: Adam(rate: 1e-3), seed: 0,
+            ),
+        })"#,
+    );
+    let rows = (0..300).map(|row| format!("{row}.5,{},{}\n", row % 7, row % 11));
+    sandbox.write("data.csv", &format!("a,b,c\n{}", rows.collect::<String>()));
+    let plan = sandbox.call(&["plan", "pipeline.ron"]).ok();
+    assert!(plan.stdout.contains("years"), "{}", plan.stdout);
+    let refused = sandbox.call(&["pipeline.ron"]).fails_with(2);
+    assert!(refused.stderr.contains("this run is predicted to take about"), "{}", refused.stderr);
+    assert!(sandbox.results().is_empty(), "nothing ran");
+}
+
+#[test]
 fn only_the_chosen_stages_count() {
     let sandbox = Sandbox::new(LONG);
     let chosen = sandbox.call(&["pipeline.ron", "--until", "images"]).ok();

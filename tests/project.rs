@@ -39,6 +39,11 @@ fn a_pipeline_has_one_cache_from_wherever_it_is_named() {
         assert!(folder == "project" || !sandbox.path().join(folder).join("cache").exists());
         assert!(!sandbox.path().join(folder).join("reports").exists());
     }
+    let higher = root.join("studies/other");
+    fs::create_dir_all(&higher).unwrap();
+    sandbox.write("project/studies/other/sums.ron", SUMS);
+    let other = call_in(&higher, &["plan", "sums.ron"]).ok();
+    assert!(other.stdout.contains(": 0 cached"), "a cache far above is another project's");
     let last = call_in(&root.join("pipelines"), &["status", "--check"]).ok();
     assert_eq!(last.stdout.matches("cached").count(), 5, "{}", last.stdout);
     let other = sandbox.path().join("elsewhere");

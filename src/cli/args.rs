@@ -1,5 +1,6 @@
 //! The command line: options, commands and their help.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -39,6 +40,9 @@ pub(crate) struct Common {
     /// The folder of reports, given or found
     #[arg(skip)]
     pub reports: PathBuf,
+    /// What to say when the cache is opened, once
+    #[arg(skip)]
+    pub cache_note: RefCell<Option<String>>,
     /// Whether a cache is made where there is none
     #[arg(skip)]
     pub makes_cache: bool,
@@ -155,22 +159,6 @@ impl Cli {
             Some(Command::Fetch { .. } | Command::Stage(_)) => true,
             Some(_) => false,
         }
-    }
-
-    /// Returns whether the cache matters to the command.
-    pub(crate) const fn uses_cache(&self) -> bool {
-        !matches!(
-            &self.command,
-            Some(
-                Command::Init { .. }
-                    | Command::Diff { .. }
-                    | Command::Report { check: true, .. }
-                    | Command::Explain { .. }
-                    | Command::Completions { .. }
-                    | Command::Manual { .. }
-                    | Command::Stage(_)
-            )
-        )
     }
 }
 

@@ -1,8 +1,10 @@
 //! Where a project keeps its cache and its reports.
 //!
 //! The folder of a project is the nearest one, from the folder of the pipeline file upward, that has a
-//! cache; so a pipeline can be named from wherever one happens to be. A new project's folder is the one
-//! above `pipelines/`, or else the current folder if the file lies in it, or else the folder of the file.
+//! cache; so a pipeline can be named from wherever one happens to be. The search ends at the root of the
+//! repository or at the current folder, or else one folder further up: a cache that lies higher is another
+//! project's. A new project's folder is the one above `pipelines/`, or else the current folder if the file
+//! lies in it, or else the folder of the file.
 
 use std::env;
 use std::fs;
@@ -10,20 +12,21 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::args::Cli;
-use super::output::terminal;
 use crate::engine::cache::Cache;
 
 const CACHE: &str = "cache";
 const REPORTS: &str = "reports";
 const PIPELINES: &str = "pipelines";
 
-/// Fills in where the cache and the reports are, and says so if that is not the current folder.
+/// Fills in where the cache and the reports are; where the cache is opened that is said, unless it is in the
+/// current folder.
 pub(super) fn locate(cli: &mut Cli) {
     let folder = project_folder(cli.pipeline());
-    let (makes_cache, uses_cache) = (cli.computes(), cli.uses_cache());
+    let makes_cache = cli.computes();
     let common = &mut cli.common;
-    if common.given_cache.is_none() && uses_cache && folder != Path::new("") {
-        terminal::note(&format!("cache: {}", folder.join(CACHE).display()));
+    if common.given_cache.is_none() && folder != Path::new("") {
+        let note = format!("cache: {}", folder.join(CACHE).display());
+        common.cache_note.replace(Some(note));
     }
     common.cache = common.given_cache.clone().unwrap_or_else(|| folder.join(CACHE));
     common.reports = common.given_reports.clone().unwrap_or_else(|| folder.join(REPORTS));
@@ -37,7 +40,7 @@ fn project_folder(pipeline: Option<&Path>) -> PathBuf {
     };
     let of_file = pipeline.and_then(folder_of);
     let start = of_file.as_deref().unwrap_or(&here);
-    let known = upward(start).find(|folder| Cache::is_there(&folder.join(CACHE)));
+    let known = upward(start, &here).find(|folder| Cache::is_there(&folder.join(CACHE)));
     let folder = match (known, &of_file) {
         (Some(folder), _) => folder,
         (None, Some(of_file)) => new_folder(of_file, &here),
@@ -52,24 +55,22 @@ fn folder_of(file: &Path) -> Option<PathBuf> {
     fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()
 }
 
-/// Returns a folder and those above it that may be the same project's: up to the root of a repository,
-/// and neither the home folder nor one that everybody may write to.
-fn upward(start: &Path) -> impl Iterator<Item = &Path> {
-    let home = env::home_dir();
+/// Returns a folder and those above it that may be the same project's: neither the home folder nor one that
+/// everybody may write to is.
+fn upward<'a>(start: &'a Path, here: &Path) -> impl Iterator<Item = &'a Path> {
+    const STICKY: u32 = 0o1000;
     let is_shared = |folder: &Path| {
-        const STICKY: u32 = 0o1000;
         fs::metadata(folder).is_ok_and(|about| about.permissions().mode() & STICKY != 0)
     };
-    let mut next = Some(start);
-    std::iter::from_fn(move || {
-        let folder = next?;
-        let above = folder.parent().filter(|_| !folder.join(".git").exists());
-        let is_project = |above: &&Path| {
-            above.parent().is_some() && home.as_deref() != Some(*above) && !is_shared(above)
-        };
-        next = above.filter(is_project);
-        Some(folder)
-    })
+    let home = env::home_dir();
+    let is_project = move |folder: &Path| {
+        folder.parent().is_some() && home.as_deref() != Some(folder) && !is_shared(folder)
+    };
+    let top = start.ancestors().find(|folder| folder.join(".git").exists());
+    let top = top.or_else(|| start.ancestors().find(|folder| *folder == here && *folder != start));
+    let top = top.or_else(|| start.parent()).unwrap_or(start).to_owned();
+    let mut folders = start.ancestors().take_while(move |folder| folder.starts_with(&top));
+    folders.next().into_iter().chain(folders.take_while(move |folder| is_project(folder)))
 }
 
 fn new_folder<'a>(of_file: &'a Path, here: &'a Path) -> &'a Path {
@@ -125,16 +126,19 @@ mod tests {
     }
 
     #[test]
-    fn the_search_ends_at_the_root_of_a_repository() {
+    fn the_search_ends_where_another_project_may_begin() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
-        let deep = root.join("project/pipelines/more");
+        let deep = root.join("work/project/studies/more");
         fs::create_dir_all(&deep).unwrap();
-        let seen = |start: &Path| upward(start).map(Path::to_owned).collect::<Vec<_>>();
-        let found = seen(&deep);
-        assert!(found.contains(&root), "{found:?}");
-        assert!(!found.contains(&PathBuf::from("/")), "{found:?}");
-        fs::create_dir(root.join("project/.git")).unwrap();
-        assert_eq!(seen(&deep).last(), Some(&root.join("project")));
+        let last = |here: &Path| upward(&deep, here).last().unwrap().to_owned();
+        assert_eq!(last(Path::new("/elsewhere")), root.join("work/project/studies"));
+        assert_eq!(last(&deep), root.join("work/project/studies"));
+        assert_eq!(last(&root.join("work/project")), root.join("work/project"));
+        fs::create_dir(root.join("work/project/.git")).unwrap();
+        assert_eq!(last(Path::new("/elsewhere")), root.join("work/project"));
+        assert_eq!(last(&root), root.join("work/project"));
+        let shared = upward(&root, &root).collect::<Vec<_>>();
+        assert_eq!(shared, [root.as_path()], "everybody may write to the folder above");
     }
 }

@@ -181,6 +181,9 @@ pub(crate) fn load_recorded_plan(
 
 /// Opens the cache folder; only a command that computes makes one.
 pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
+    if let Some(note) = common.cache_note.take() {
+        terminal::note(&note);
+    }
     let check = if common.verify { Check::Everything } else { Check::Small };
     let cache = if common.makes_cache {
         Cache::open(&common.cache, check)?

@@ -176,12 +176,15 @@ impl Spec {
         self.scale.iter().flat_map(|scale| &scale.fields)
     }
 
-    /// Returns the axes that no stage's name names, and no axis is a part of.
-    pub fn unused_axes(&self) -> impl Iterator<Item = &Axis> {
+    /// Returns the axes that are named neither by a stage nor by a family in one, and that no other axis
+    /// is a part of.
+    pub fn unused_axes(&self, source: &Source) -> impl Iterator<Item = &Axis> {
         let names_it = |axis: &Axis| {
             let placeholder = format!("{{{}}}", axis.name);
             let mut stages = self.stages.iter().chain(&self.absent);
+            let mut values = self.stages.iter().chain(&self.shared);
             stages.any(|stage| stage.name.contains(&placeholder))
+                || values.any(|value| source.slice(value.value).contains(&placeholder))
         };
         let has_part =
             |axis: &Axis| self.axes.iter().any(|other| other.part_of.as_ref() == Some(&axis.name));

@@ -137,7 +137,7 @@ impl<'a> Resolver<'a> {
         self.unused_limits(&stages);
         if self.mistakes.is_empty() {
             let (estimates, mut warnings) = Self::estimates(&stages, &inputs, &order);
-            warnings.extend(self.spec.unused_axes().map(|axis| {
+            warnings.extend(self.spec.unused_axes(self.source).map(|axis| {
                 let name = &axis.name;
                 Diagnostic::new(axis.at, format!("no stage uses the axis `{name}`"))
                     .help(format!("delete it, or name it in a stage: `\"train-{{{name}}}\"`"))

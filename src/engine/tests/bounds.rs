@@ -127,7 +127,11 @@ fn one_stage_of_a_template_stands_for_all_with_the_same_mistake() {
     let text = format!("Pipeline(name: \"p\", axes: {{\"n\": [{labels}]}}, stages: {{{stages}}})");
     let found = mistakes(&text);
     let messages: Vec<_> = found.iter().map(|(message, _)| message.as_str()).collect();
-    assert_eq!(messages, ["no stage is named `c-0`", "expected a string in quotes, found `1`"]);
+    let expected = [
+        "no stage is named `c-0` (20000 stages)",
+        "expected a string in quotes, found `1` (20000 stages)",
+    ];
+    assert_eq!(messages, expected);
 }
 
 #[test]

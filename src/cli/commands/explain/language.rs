@@ -209,8 +209,9 @@ its values alone, so stages that two scales have in common are computed once. `p
     Word {
         name: "Absent",
         place: "in place of an axis value, a field of a scale or a stage",
-        about: "Nothing: there is no such label, or no such stage. A family (`Each`) leaves out stages that are \
-                absent, and tables may name such labels if they are `optional`; any other reference to one is an error.",
+        about: "Nothing: there is no such label, or no such stage.\n\n\
+                A family (`Each`) leaves out stages that are absent, and tables may name such labels if they are \
+                `optional`; any other reference to one is an error.",
         fields: &[],
     },
     Word {

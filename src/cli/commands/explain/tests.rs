@@ -172,9 +172,9 @@ fn types_become_words() {
     Settings:
       count: a whole number above 0
           How many.
-      names: a map from strings to a list of strings, optional
+      names: a map from strings to a list of strings, optional, {} if left out
           Who.
-      pairs: a list of (a number, true or false or None), optional
+      pairs: a list of (a number, true or false or None), optional, none if left out
           Where.
       style: one of the following, optional, Detailed(separator: ',') if left out
           How.
