@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(refuse("1e39"), format!("{expected}`1e39`"));
         assert_eq!(refuse(""), format!("{expected}an empty cell"));
         assert_eq!(
-            refusal("(missing: Refuse)", &reference("null.parquet")),
+            refusal("(columns: [\"x\"], missing: Refuse)", &reference("null.parquet")),
             "t: row 3, column `x`: expected a finite number, found an empty cell"
         );
         assert_eq!(refusal("()", &table("four")), format!("{expected}`four`{hint}"));
