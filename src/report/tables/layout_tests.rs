@@ -34,6 +34,7 @@ fn known_truths_stand_beside_the_row_labels_and_decide_what_is_best() {
     insta::assert_snapshot!(terminal::render(&table), @"
     Table 1. c
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+                              model
     Dataset    Ground truth   Ours    hae
     ──────────────────────────────────────
     dsprites   4                 4*     5
@@ -71,6 +72,7 @@ fn values_can_stand_one_below_the_other() {
     insta::assert_snapshot!(terminal::render(&table), @"
     Table 1. c
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+                                     model
     Dataset   τ             Latent          pcae             hae
     ────────────────────────────────────────────────────────────
     mnist     99 %          24        11.5 ± 0.5     8.0 (n = 1)
@@ -126,6 +128,7 @@ fn one_line_per_value_needs_no_row_axis() {
     insta::assert_snapshot!(terminal::render(&table), @"
     Table 1. c
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+                           model
                            pcae      hae
     ────────────────────────────────────
     dim = 8 (s/epoch) ↓     9.0*    30.0
@@ -149,6 +152,7 @@ fn combinations_that_exist_nowhere_have_no_row() {
     insta::assert_snapshot!(terminal::render(&table), @"
     Table 1. c
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+                           model
     set      dim                    pcae
     ─────────────────────────────────────
     mnist    8                     57.00*
@@ -177,6 +181,7 @@ fn combinations_that_exist_nowhere_have_no_column_and_no_line() {
     insta::assert_snapshot!(terminal::render(&wide), @"
     Table 1. c
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+           set
     loss   dsprites / 99 %   mnist / 99 %   mnist / 99.9 %
     ──────────────────────────────────────────────────────
     iso                  4             11               14

@@ -256,7 +256,7 @@ mod tests {
         insta::assert_snapshot!(render(&wide()), @"
         Table 1. Estimated dimension, τ = 99%
         ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-                      Model
+                      model
         Data set              PCAE             H&E          irmae
         ──────────────────────────────────────────────────────────
         sprites        4.00 ± 0.00*    7.50 ± 0.50~   6.00 ± 0.00~

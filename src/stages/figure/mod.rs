@@ -218,5 +218,5 @@ pub(super) const PINNED: (&str, &str) = (
     records: [Each("dimension-{seed}")],
     picture: VarianceSpectrum(caption: "c", label: "l", series: "seed"),
 )"#,
-    "d854a29d",
+    "dd3c699b",
 );
