@@ -311,7 +311,8 @@ fn an_own_program_can_feed_a_table_whose_cells_can_be_traced() {
     let trace = sandbox.call(&["trace", "accuracy", "Model A", "Acc."]).ok();
     let mut lines = trace.stdout.lines();
     assert_eq!(lines.next(), Some("accuracy / Model A / Acc.: 1.10 ± 0.10 over 2 runs"));
-    for (run, stage) in [("  1.00, seed 0: ", " score-a-0  "), ("  1.20, seed 2: ", " score-a-2  ")] {
+    for (run, stage) in [("  1.00, seed 0: ", " score-a-0  "), ("  1.20, seed 2: ", " score-a-2  ")]
+    {
         let line = lines.next().unwrap();
         assert!(line.starts_with(run) && line.contains(stage), "{}", trace.stdout);
     }

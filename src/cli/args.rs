@@ -26,6 +26,7 @@ pub(crate) struct Cli {
 
 /// Options of every command
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Common {
     /// Keep results in this folder [default: `cache` in the project's folder: the nearest one, from the
     /// pipeline file upward, that has a cache]
@@ -126,24 +127,27 @@ impl Cli {
     /// Returns the pipeline file that was named, if any.
     pub(crate) fn pipeline(&self) -> Option<&Path> {
         let file = match self.command.as_ref() {
-            None | Some(Command::Init { .. } | Command::Diff { .. } | Command::Cache(_)) => None,
-            Some(
-                Command::Doctor
+            None
+            | Some(
+                Command::Init { .. }
+                | Command::Diff { .. }
+                | Command::Cache(_)
+                | Command::Doctor
                 | Command::Explain { .. }
                 | Command::Completions { .. }
                 | Command::Manual { .. }
                 | Command::Stage(_),
             ) => None,
             Some(Command::Gc { files, .. }) => files.first(),
-            Some(Command::Plan(PlanArgs { file, .. })) => file.file.as_ref(),
+            Some(Command::Trace { file, .. }) => file.as_ref(),
             Some(
-                Command::Fetch { file, .. }
+                Command::Plan(PlanArgs { file, .. })
+                | Command::Fetch { file, .. }
                 | Command::Why { file, .. }
                 | Command::Status { file, .. }
                 | Command::Graph { file, .. }
                 | Command::Log { file, .. }
                 | Command::Export { file, .. }
-                | Command::Trace { file, .. }
                 | Command::Compare { file, .. }
                 | Command::Report { file, .. },
             ) => file.file.as_ref(),

@@ -69,5 +69,5 @@ fn usage_error(text: &str) -> CommandError {
     let message = message.join("\n");
     let message = message.strip_prefix("error: ").unwrap_or(&message).trim_end().to_owned();
     let tips = tips.iter().map(|tip| tip.trim_start().trim_start_matches("tip: "));
-    tips.fold(CommandError::usage(message), |error, tip| error.hint(tip))
+    tips.fold(CommandError::usage(message), CommandError::hint)
 }

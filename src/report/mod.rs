@@ -22,8 +22,8 @@ pub use comparison::cell_changes::{CellChange, Change, Numbers, cell_changes};
 pub use comparison::verdict::{Judged, Verdict, judge, judge_again};
 pub use conclusion::Conclusion;
 pub use content::{
-    Attachment, Badge, BadgeTone, ConclusionFacts, FigureFacts, Machine, MachineUsage, Note, ReportContent, RunInfo,
-    StageFacts, Status, TableFacts,
+    Attachment, Badge, BadgeTone, ConclusionFacts, FigureFacts, Machine, MachineUsage, Note,
+    ReportContent, RunInfo, StageFacts, Status, TableFacts,
 };
 pub use figures::{
     Figure, FigureChecks, FigureError, FigureFamily, FigureInputs, FigureMistake, FigureSpec,

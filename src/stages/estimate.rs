@@ -26,8 +26,14 @@ const OWN: [&str; 3] = ["own_10", "own_50", "own_90"];
 /// Names of the lists of an estimate at several scales.
 const SCALES: [&str; 4] = ["scale_ranks", "scale_distances", "scale_dimensions", "scale_spreads"];
 /// Names of the values of an interval.
-const INTERVAL: [&str; 5] =
-    ["interval_low", "interval_high", "interval_width", "dimension_corrected", "subsample_spread"];
+const INTERVAL: [&str; 6] = [
+    "interval_low",
+    "interval_high",
+    "interval_width",
+    "interval_open",
+    "dimension_corrected",
+    "subsample_spread",
+];
 /// Names of what a known dimension tells of an interval.
 const TRUTH: [&str; 2] = ["covered", "hopeless"];
 
@@ -72,8 +78,9 @@ const NOTE: &str = "note";
 /// Every estimate but a count has an interval that includes bias: `interval_low` and `interval_high`
 /// (whole numbers), their difference `interval_width`, `dimension_corrected` (the estimate without
 /// its bias) and `subsample_spread` (its standard deviation over samples of the data). If the points
-/// give no upper bound, `interval_high` is the number of coordinates, and a `note` says so. What the
-/// interval means: `pcae-run explain Interval`. `interval: None` turns it off.
+/// give no upper bound, `interval_high` is the number of coordinates, `interval_open` is 1, else 0, and a
+/// `note` says why. What the interval means: `pcae-run explain Interval`. `interval: None` turns it
+/// off.
 ///
 /// With `truth`, the known dimension, `covered` is 1 if the interval holds it, else 0, and
 /// `hopeless` is 1 if so many points of that dimension are too few for the estimator whatever their
@@ -103,6 +110,7 @@ fn default_interval() -> Option<IntervalSpec> {
     Some(IntervalSpec::default())
 }
 
+#[expect(clippy::ref_option, reason = "the form in which serde asks")]
 fn is_default_interval(interval: &Option<IntervalSpec>) -> bool {
     *interval == default_interval()
 }
@@ -249,7 +257,8 @@ impl Estimate {
 /// Lists the numbers of an interval under their names.
 fn interval_values(interval: &Interval) -> impl Iterator<Item = (String, RecordValue)> {
     let Interval { low, high, corrected, subsample_spread, .. } = *interval;
-    let values = [low, high, high - low, corrected, subsample_spread];
+    let open = f64::from(u8::from(interval.note.is_some()));
+    let values = [low, high, high - low, open, corrected, subsample_spread];
     INTERVAL.map(str::to_owned).into_iter().zip(values.map(RecordValue::Number))
 }
 

@@ -99,7 +99,7 @@ pub struct Interval {
     pub corrected: f64,
     /// Standard deviation of the estimate over samples of the data.
     pub subsample_spread: f64,
-    /// What makes the interval less than it should be.
+    /// Why the interval has no upper end of its own, if it has none.
     pub note: Option<String>,
 }
 

@@ -80,13 +80,17 @@ fn flat(dimension: usize, rows: usize, rng: &mut impl Rng) -> Rows {
                     1 => rng.random::<f64>().powf(1.0 / width as f64) * (width as f64 + 2.0).sqrt(),
                     _ => (width as f64).sqrt(),
                 };
-                row.iter_mut().for_each(|value| *value *= radius / length);
+                for value in row {
+                    *value *= radius / length;
+                }
             }
         }
         4 | 5 => standardize(&mut values),
         6 => {
             let strength = rng.random_range(0.3..1.2);
-            values.iter_mut().for_each(|value| *value = (strength * *value).exp());
+            for value in &mut values {
+                *value = (strength * *value).exp();
+            }
             standardize(&mut values);
         }
         _ => {}
@@ -100,7 +104,9 @@ fn standardize(values: &mut [f64]) {
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
     let spread = variance.sqrt().max(f64::MIN_POSITIVE);
-    values.iter_mut().for_each(|value| *value /= spread);
+    for value in values {
+        *value /= spread;
+    }
 }
 
 /// Makes axes shorter, each by a factor of its own.

@@ -61,8 +61,8 @@ pub(super) fn predict(
             line.iter_mut().zip(row).for_each(|(sum, other)| *sum += one * other);
         }
     }
-    for at in 1..TERMS {
-        products[at][at] += RIDGE * count;
+    for (at, line) in products.iter_mut().enumerate().skip(1) {
+        line[at] += RIDGE * count;
     }
     let inverse = inverted(products)?;
     let apply = |vector: [f64; TERMS]| inverse.map(|line| dot(line, vector));

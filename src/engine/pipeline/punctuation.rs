@@ -63,7 +63,7 @@ fn other_brackets(source: &Source, tokens: &[Token]) -> Vec<Diagnostic> {
         };
         let name = word.text(source.text());
         let is_name = word.kind == TokenKind::Word && name.starts_with(char::is_uppercase);
-        (is_name && (open.is(b'{') || open.is(b'['))).then(|| (name, open.span))
+        (is_name && (open.is(b'{') || open.is(b'['))).then_some((name, open.span))
     });
     let explain = |(name, at): (&str, Span)| {
         let found = source.slice(at);

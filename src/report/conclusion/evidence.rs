@@ -122,8 +122,11 @@ impl Evidence {
                 title: title(&reading, labels, &varying),
                 dimension: number(record, "dimension")?,
                 spread: number(record, "spread").unwrap_or_default(),
-                interval: number(record, "interval_low")
-                    .map(|low| Interval { low, high: number(record, "interval_high") }),
+                interval: number(record, "interval_low").map(|low| {
+                    let is_open = number(record, "interval_open") == Some(1.0);
+                    let high = number(record, "interval_high").filter(|_| !is_open);
+                    Interval { low, high }
+                }),
                 points: number(record, "points_used").map(|points| points as usize),
             })
         });
@@ -205,6 +208,15 @@ mod tests {
                 &[("dimension", 3.9), ("interval_low", 3.5), ("points_used", 300.0)],
             ),
             record(&[("estimator", "two")], &[("dimension", 4.1), ("spread", 0.1)]),
+            record(
+                &[("estimator", "local-pca")],
+                &[
+                    ("dimension", 40.0),
+                    ("interval_low", 30.0),
+                    ("interval_high", 784.0),
+                    ("interval_open", 1.0),
+                ],
+            ),
         ];
         let titles = BTreeMap::from([("pcae".to_owned(), "PCAE".to_owned())]);
         let over = ["seed".to_owned()];
@@ -222,6 +234,7 @@ mod tests {
         assert!(found.models[1].is_baseline && !found.models[0].is_baseline);
         assert_eq!(found.estimates[0].interval, Some(Interval { low: 3.5, high: None }));
         assert_eq!(found.estimates[0].points, Some(300));
+        assert_eq!(found.estimates[2].interval, Some(Interval { low: 30.0, high: None }));
         assert_eq!((found.estimates[1].interval, found.estimates[1].spread), (None, 0.1));
     }
 }

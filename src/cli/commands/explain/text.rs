@@ -16,7 +16,8 @@ pub(super) fn overview(document: &Document, topics: &[Topic<'_>]) -> String {
     let kinds: Vec<_> = kinds.collect();
     let widest = words.iter().chain(&kinds).map(|(name, _)| name.len()).max().unwrap_or_default();
     let lines = |entries: &[(&str, String)]| -> String {
-        entries.iter().map(|(name, about)| format!("  {name:<widest$}  {about}\n")).collect()
+        let line = |(name, about): &(&str, String)| format!("  {name:<widest$}  {about}\n");
+        entries.iter().map(line).collect::<Vec<_>>().concat()
     };
     format!(
         "The language:\n{}\nStage kinds:\n{}\n\

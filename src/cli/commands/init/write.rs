@@ -19,14 +19,7 @@ pub(super) fn pipeline(
 ) -> String {
     let Settings { network, latent, train, test, batch, length, slow_length, .. } = settings;
     let Settings { graph, near, local, prior, .. } = settings;
-    let what = match inspection.form {
-        SampleForm::Image(shape) => {
-            format!("{} images of {} x {} pixels", inspection.count, shape.height, shape.width)
-        }
-        SampleForm::Vector { width } => {
-            format!("{} vectors of {}", inspection.count, terminal::count(width, "value"))
-        }
-    };
+    let what = what(inspection);
     let (source, data) = (source(&inspection.source), data_stages(settings));
     let columns = inspection.columns.as_ref().map(columns_comment).unwrap_or_default();
     let path = quoted(place);
@@ -145,6 +138,18 @@ Pipeline(
         class_axis = classes.axis,
         class_stages = classes.stages,
     )
+}
+
+/// Says in a few words what the data are.
+fn what(inspection: &Inspection) -> String {
+    match inspection.form {
+        SampleForm::Image(shape) => {
+            format!("{} images of {} x {} pixels", inspection.count, shape.height, shape.width)
+        }
+        SampleForm::Vector { width } => {
+            format!("{} vectors of {}", inspection.count, terminal::count(width, "value"))
+        }
+    }
 }
 
 /// The stages that report, and the end of the pipeline.
