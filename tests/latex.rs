@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use pcae::report::document::{Document, DocumentFigure, DocumentKey, report};
+use pcae::report::document::{
+    Document, DocumentFigure, DocumentKey, DocumentVerdict, appendix, report,
+};
 use pcae::report::{Record, RecordValue, Table, TableSpec, latex, latex_macros, tabulate};
 use ron::extensions::Extensions;
 use tempfile::TempDir;
@@ -123,7 +125,14 @@ fn document() -> Document {
     Document {
         title: HOSTILE.to_owned(),
         introduction: vec![HOSTILE.to_owned(), "A second paragraph.".to_owned()],
+        conclusions: vec![(HOSTILE.to_owned(), vec!["[Raise] `latent`.".to_owned()])],
         tables: tables(),
+        verdicts: vec![DocumentVerdict {
+            place: HOSTILE.to_owned(),
+            published: "4.00 ± 0.10".to_owned(),
+            ours: "–".to_owned(),
+            text: "matches in 5 of 5 runs".to_owned(),
+        }],
         figures: vec![
             figure("picture_1.png", "Wider than the page"),
             figure("nowhere.png", HOSTILE),
@@ -170,6 +179,11 @@ fn a_report_compiles_whatever_its_texts_are() {
     fs::write(folder.path().join("report.tex"), text).unwrap();
     fs::write(folder.path().join("picture_1.png"), picture()).unwrap();
     compile(&folder, "report.tex");
+    // Settings and keys on request.
+    let text = appendix(&document).unwrap();
+    assert!(text.is_ascii(), "no input encoding is needed");
+    fs::write(folder.path().join("appendix.tex"), text).unwrap();
+    compile(&folder, r"\def\withappendix{}\input{report}");
 }
 
 #[test]
