@@ -349,10 +349,10 @@ fn notes(figure: &VarianceCurves, panel: &VariancePanel) -> Vec<Vec<String>> {
     let note = |(at, threshold): (usize, &f64)| {
         let known = panel.curves.iter().filter_map(|curve| Some((curve, curve.needed.get(at)?)));
         let counts: Vec<String> =
-            known.map(|(curve, needed)| format!("{} {}", curve.title, needed.text())).collect();
+            known.map(|(curve, needed)| format!("{} ({})", needed.text(), curve.title)).collect();
         let mut phrases = counts.into_iter();
         let first = phrases.next().unwrap_or_default();
-        let lead = format!("{} % in: {first}", percent(*threshold));
+        let lead = format!("needed for {} %: {first}", percent(*threshold));
         std::iter::once(lead).chain(phrases).collect()
     };
     figure.thresholds.iter().enumerate().map(note).collect()
@@ -493,9 +493,12 @@ mod tests {
             Figure::VarianceCurves(spec(settings).build(&runs()).unwrap()).svg().unwrap()
         };
         let cumulative = svg("show: Cumulative, thresholds: [0.9]");
-        for text in
-            ["Cumulative variance (%)", "90 % in: 3 2, 4 2", "coordinates needed", "sprites"]
-        {
+        for text in [
+            "Cumulative variance (%)",
+            "needed for 90 %: 2 (3), 2 (4)",
+            "coordinates needed",
+            "sprites",
+        ] {
             assert!(cumulative.contains(text), "{text}");
         }
         assert!(svg("").contains("Share of variance (%)"));
