@@ -222,7 +222,7 @@ fn every_file_is_a_declared_module() {
 
 /// Returns the mistakes of stages that stand alone: what they refer to is elsewhere.
 fn mistakes(name: &str, stages: &str) -> Vec<Diagnostic> {
-    let axes = r#"{"model": {"pcae": 1}, "seed": [0]}"#;
+    let axes = r#"{"model": {"pcae": 1}, "estimator": {"mle": 1}, "seed": [0]}"#;
     let pipeline = format!(r#"Pipeline(name: "p", axes: {axes}, stages: {{ {stages} }})"#);
     let found = Plan::<AnyStage>::load(&Source::new(name, pipeline), &FileProbe::Search).err();
     let elsewhere = |mistake: &Diagnostic| {

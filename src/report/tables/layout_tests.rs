@@ -196,6 +196,7 @@ fn combinations_that_exist_nowhere_have_no_column_and_no_line() {
     insta::assert_snapshot!(terminal::render(&tall), @"
     Table 1. c
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+                        loss
     set                 iso   log
     ─────────────────────────────
     dsprites   99 %       4     –
