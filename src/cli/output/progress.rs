@@ -291,8 +291,8 @@ mod tests {
         running.clear();
         work.end("long");
         assert_eq!(share(&work, &running), 100);
-        assert_eq!(time_left(0.25, Duration::from_secs(60)).unwrap(), "3 min 0 s");
-        assert_eq!(time_left(0.01, Duration::from_secs(60)), None);
+        assert_eq!(time_left(0.25, Duration::from_mins(1)).unwrap(), "3 min 0 s");
+        assert_eq!(time_left(0.01, Duration::from_mins(1)), None);
     }
 
     #[test]

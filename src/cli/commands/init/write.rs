@@ -22,8 +22,7 @@ pub(super) fn pipeline(
     let what = what(inspection);
     let (source, data) = (source(&inspection.source), data_stages(settings));
     let columns = inspection.columns.as_ref().map(columns_comment).unwrap_or_default();
-    let path = quoted(place);
-    let classes = ClassPart::of(inspection, settings);
+    let (path, classes) = (quoted(place), ClassPart::of(inspection, settings));
     format!(
         r#"// The intrinsic dimension of {name}: {what}.
 //
