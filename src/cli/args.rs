@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::device::DeviceName;
 use crate::engine::plan::select::Choice;
+use crate::engine::site::{ExecutorKind, Site};
 
 /// Run experiment pipelines from a file; compute each result only once
 #[derive(Debug, Parser)]
@@ -47,9 +49,21 @@ pub(crate) struct Common {
     /// Whether a cache is made where there is none
     #[arg(skip)]
     pub makes_cache: bool,
+    /// Whether other machines compute for the cache, too
+    #[arg(skip)]
+    pub shares_cache: bool,
     /// Also search this folder for data files
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long = "data", global = true, value_name = "DIR")]
+    pub given_data: Option<PathBuf>,
+    /// The folder of data files, given or the site's
+    #[arg(skip)]
     pub data: Option<PathBuf>,
+    /// Read what belongs to this machine from this file [default: the user's own, see `pcae-run site`]
+    #[arg(long = "site", global = true, value_name = "FILE", num_args = 0..=1)]
+    pub given_site: Option<Option<PathBuf>>,
+    /// What belongs to this machine
+    #[arg(skip)]
+    pub site: Site,
     /// Do not use the network: downloads must already be in the data folder or the cache
     #[arg(long, global = true)]
     pub offline: bool,
@@ -91,6 +105,15 @@ pub(crate) struct RunArgs {
     /// Run these stages even if their results are cached
     #[arg(short, long, value_name = "STAGE")]
     pub force: Vec<String>,
+    /// Submit the run itself as a job of Slurm, and return
+    #[arg(long, conflicts_with_all = ["wait", "dry_run"])]
+    pub detach: bool,
+    /// Join a run that was started with --detach: wait for its end, then show its results
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
+    /// This is a run that was started with --detach: submit it again when its time limit is near
+    #[arg(long, hide = true)]
+    pub detached: bool,
     /// How stages are run
     #[command(flatten)]
     pub runner: RunnerArgs,
@@ -121,6 +144,9 @@ pub(crate) struct RunnerArgs {
     /// Start without asking, even if the run is predicted to take more than a day
     #[arg(short, long)]
     pub yes: bool,
+    /// Run stages as processes here (local) or as jobs of Slurm (slurm) [default: that of the site]
+    #[arg(long, value_name = "NAME", value_parser = executor())]
+    pub executor: Option<ExecutorKind>,
 }
 
 impl Cli {
@@ -132,17 +158,20 @@ impl Cli {
                 Command::Init { .. }
                 | Command::Diff { .. }
                 | Command::Cache(_)
-                | Command::Doctor
+                | Command::Doctor(_)
                 | Command::Explain { .. }
                 | Command::Completions { .. }
                 | Command::Manual { .. }
-                | Command::Stage(_),
+                | Command::Site { .. }
+                | Command::Stage(_)
+                | Command::Worker(_),
             ) => None,
             Some(Command::Gc { files, .. }) => files.first(),
             Some(Command::Trace { file, .. }) => file.as_ref(),
             Some(
                 Command::Plan(PlanArgs { file, .. })
                 | Command::Fetch { file, .. }
+                | Command::Cancel { file }
                 | Command::Why { file, .. }
                 | Command::Status { file, .. }
                 | Command::Graph { file, .. }
@@ -160,9 +189,43 @@ impl Cli {
         match &self.command {
             None => !self.run.dry_run,
             Some(Command::Compare { until_decided, .. }) => *until_decided,
-            Some(Command::Fetch { .. } | Command::Stage(_)) => true,
+            Some(Command::Fetch { .. } | Command::Stage(_) | Command::Worker(_)) => true,
             Some(_) => false,
         }
+    }
+
+    /// Returns where stages are to run, if that is said and results are added to the cache.
+    const fn chosen_executor(&self) -> Option<ExecutorKind> {
+        match &self.command {
+            None => self.run.runner.executor,
+            Some(Command::Compare { runner, .. }) => runner.executor,
+            Some(_) => Some(ExecutorKind::Local),
+        }
+    }
+
+    /// Returns whether stages are computed on other machines.
+    pub(crate) fn computes_elsewhere(&self) -> bool {
+        let executor = self.chosen_executor().unwrap_or(self.common.site.executor);
+        self.computes() && executor == ExecutorKind::Slurm
+    }
+
+    /// Returns whether it matters what belongs to this machine: the other commands work although a site
+    /// file has mistakes.
+    pub(crate) const fn needs_site(&self) -> bool {
+        !matches!(
+            self.command,
+            Some(
+                Command::Init { .. }
+                    | Command::Diff { .. }
+                    | Command::Explain { .. }
+                    | Command::Completions { .. }
+                    | Command::Manual { .. }
+                    | Command::Site { example: true }
+                    | Command::Doctor(DoctorArgs { report: Some(_), .. })
+                    | Command::Stage(_)
+                    | Command::Worker(_)
+            )
+        )
     }
 }
 
@@ -371,8 +434,20 @@ pub(crate) enum Command {
         #[arg(long, value_name = "MB")]
         free: Option<u64>,
     },
-    /// Check the cache folder, the device, threads and the disk
-    Doctor,
+    /// Check the cache folder, the device, threads and the disk; with --site also a node of the cluster,
+    /// by a job of a minute
+    Doctor(DoctorArgs),
+    /// Show what belongs to this machine, each value with the file and line it comes from
+    Site {
+        /// Print a site file to start from, with every setting
+        #[arg(long)]
+        example: bool,
+    },
+    /// Cancel a pipeline's jobs on a cluster; their stages save their state
+    Cancel {
+        #[command(flatten)]
+        file: File,
+    },
     /// Show what a stage kind or any other name in a pipeline means, with its settings
     Explain {
         /// A name as written in pipelines, such as `Train`, `Pcae` or `Adam` [default: list what there is];
@@ -396,6 +471,9 @@ pub(crate) enum Command {
     /// Run one job
     #[command(hide = true)]
     Stage(StageArgs),
+    /// Run the stages of one task of a Slurm job
+    #[command(hide = true)]
+    Worker(WorkerArgs),
 }
 
 /// Inspect or repair the cache
@@ -407,6 +485,17 @@ pub(crate) enum CacheCommand {
     Verify,
     /// Rebuild the index from the manifests
     Rebuild,
+}
+
+/// What `doctor` does as a job of another one
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Tell the machine that asks in this folder
+    #[arg(long, hide = true)]
+    pub report: Option<PathBuf>,
+    /// The folder for temporary files
+    #[arg(long, hide = true)]
+    pub scratch: Option<String>,
 }
 
 /// Run one job
@@ -427,6 +516,29 @@ pub(crate) struct StageArgs {
     /// Stop waiting for another run after this many seconds
     #[arg(long)]
     pub lock_timeout: Option<u64>,
+    /// This is a node of a cluster: the index is the runner's to write
+    #[arg(long)]
+    pub on_node: bool,
+    /// Keep the stage's temporary files below this folder
+    #[arg(long)]
+    pub scratch: Option<PathBuf>,
+}
+
+/// Run the stages of one task of a Slurm job
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The record of the job
+    #[arg(long)]
+    pub batch: PathBuf,
+    /// The number of the task
+    #[arg(long, default_value_t = 0)]
+    pub task: usize,
+}
+
+fn executor() -> impl TypedValueParser<Value = ExecutorKind> {
+    let names = ExecutorKind::ALL.map(ExecutorKind::name);
+    let of_name = |name: String| ExecutorKind::ALL.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(names).try_map(move |name| of_name(name).ok_or("no such executor"))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -32,6 +32,7 @@ use crate::engine::pipeline::diagnostic::{Diagnostic, Style, draw};
 use crate::engine::pipeline::source::{Source, SourceError};
 use crate::engine::plan::select::{NoSuchStage, SelectError};
 use crate::engine::run::options::RunReport;
+use crate::engine::site::SiteError;
 
 /// What sort of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -206,6 +207,18 @@ impl From<SourceError> for CommandError {
             _ => None,
         };
         Self { hints: hint.into_iter().collect(), ..Self::usage(error) }
+    }
+}
+
+impl From<SiteError> for CommandError {
+    fn from(error: SiteError) -> Self {
+        let hints = error.hint().into_iter().collect();
+        match error {
+            SiteError::Invalid { source_file, mistakes } => {
+                Self::invalid_pipeline(&source_file, mistakes)
+            }
+            error => Self { hints, ..Self::usage(error) },
+        }
     }
 }
 

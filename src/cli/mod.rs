@@ -5,6 +5,7 @@
 //! notes and errors to standard error (with `--json`, errors are JSON too: see `error`).
 
 mod args;
+mod cluster;
 mod commands;
 mod error;
 mod output;

@@ -12,25 +12,47 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::args::Cli;
+use super::cluster;
+use super::error::CommandError;
 use crate::engine::cache::Cache;
+use crate::engine::site::Site;
+use crate::stages::AnyStage;
 
 const CACHE: &str = "cache";
 const REPORTS: &str = "reports";
 const PIPELINES: &str = "pipelines";
 
-/// Fills in where the cache and the reports are; where the cache is opened that is said, unless it is in the
-/// current folder.
-pub(super) fn locate(cli: &mut Cli) {
+/// Fills in what belongs to this machine, and where the cache and the reports are; where the cache is opened
+/// that is said, unless it is in the current folder.
+pub(super) fn locate(cli: &mut Cli) -> Result<(), CommandError> {
+    if cli.needs_site() {
+        let common = &mut cli.common;
+        let file = common.given_site.as_ref().and_then(Option::as_deref);
+        if let Some(site) = Site::load(file)? {
+            let kinds: Vec<&str> = AnyStage::KINDS.iter().copied().chain(cluster::KINDS).collect();
+            site.check_kinds(&kinds)?;
+            common.site = site;
+        }
+    }
+    let of_site = cli.common.site.data.clone();
+    cli.common.data = cli.common.given_data.clone().or(of_site);
     let folder = project_folder(cli.pipeline());
-    let makes_cache = cli.computes();
+    let (makes_cache, shares_cache) = (cli.computes(), cli.computes_elsewhere());
     let common = &mut cli.common;
-    if common.given_cache.is_none() && folder != Path::new("") {
-        let note = format!("cache: {}", folder.join(CACHE).display());
+    let of_site = common.site.cache.clone();
+    let found = of_site.unwrap_or_else(|| folder.join(CACHE));
+    if common.given_cache.is_none() && found != Path::new(CACHE) {
+        let note = format!("cache: {}", found.display());
         common.cache_note.replace(Some(note));
     }
-    common.cache = common.given_cache.clone().unwrap_or_else(|| folder.join(CACHE));
+    common.cache = common.given_cache.clone().unwrap_or(found);
     common.reports = common.given_reports.clone().unwrap_or_else(|| folder.join(REPORTS));
-    common.makes_cache = makes_cache;
+    (common.makes_cache, common.shares_cache) = (makes_cache, shares_cache);
+    if shares_cache {
+        // Other machines have another current folder.
+        common.cache = std::path::absolute(&common.cache).unwrap_or_else(|_| common.cache.clone());
+    }
+    Ok(())
 }
 
 /// Returns the project's folder as seen from the current one, which is the empty path.

@@ -2,27 +2,29 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::cli::args::{Common, OnError, RunnerArgs};
+use crate::cli::cluster;
 use crate::cli::error::CommandError;
 use crate::cli::output::progress::Display;
 use crate::cli::output::terminal;
 use crate::cli::preflight::{self, Checked};
 use crate::cli::workspace::{Workspace, device_jobs, hold, reached_by};
 use crate::device;
-use crate::engine::executor::Local;
+use crate::engine::executor::{Executor, Local};
 use crate::engine::plan::StageIndex;
 use crate::engine::plan::select::Selection;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::{self, RunOptions, RunReport};
 use crate::engine::run::scheduler::Scheduler;
 use crate::engine::run::status::StageStatus;
+use crate::engine::site::ExecutorKind;
 use crate::engine::system::host;
 use crate::engine::system::process::{adopt_orphans, this_program};
 
@@ -31,8 +33,19 @@ pub(crate) struct Runner<'a> {
     common: &'a Common,
     args: &'a RunnerArgs,
     options: RunOptions,
+    executor: ExecutorKind,
     /// Counted from the first run on; before, an interrupt ends the program.
-    interrupts: OnceCell<Arc<AtomicUsize>>,
+    interrupts: OnceCell<Arc<Interrupts>>,
+}
+
+/// How often the user asked to stop, and what is to become of jobs on a cluster.
+#[derive(Debug, Default)]
+struct Interrupts {
+    count: AtomicUsize,
+    /// They go on without this run.
+    leave: Arc<AtomicBool>,
+    /// This run is a job itself, whose time limit is near.
+    is_near_limit: AtomicBool,
 }
 
 impl<'a> Runner<'a> {
@@ -42,9 +55,17 @@ impl<'a> Runner<'a> {
         args: &'a RunnerArgs,
         backend: &str,
     ) -> Result<Self, CommandError> {
-        device::probe(common.device).map_err(CommandError::usage)?;
-        let options = run_options(common, args, backend);
-        Ok(Self { common, args, options, interrupts: OnceCell::new() })
+        let executor = executor_kind(common, args);
+        // Elsewhere, stages run on devices that this machine need not have.
+        if executor == ExecutorKind::Local {
+            device::probe(common.device).map_err(CommandError::usage)?;
+        }
+        let mut options = run_options(common, args, backend);
+        if executor == ExecutorKind::Slurm {
+            let jobs = common.jobs.unwrap_or(cluster::MOST_STAGES);
+            (options.jobs, options.device_jobs) = (jobs, args.device_jobs.unwrap_or(jobs));
+        }
+        Ok(Self { common, args, options, executor, interrupts: OnceCell::new() })
     }
 
     /// Runs those of the chosen stages that are not cached, after the preflight checks.
@@ -66,13 +87,7 @@ impl<'a> Runner<'a> {
             return Err(error.hint("choose another with `--cache DIR`"));
         }
         workspace.cache.remember_pipeline(workspace.source.path())?;
-        if self.interrupts.get().is_none() {
-            let _ = self.interrupts.set(count_interrupts()?);
-        }
-        let interrupts = || self.interrupts.get().map_or(0, |count| count.load(Ordering::Relaxed));
-        let program = this_program().map_err(CommandError::failed)?;
-        let arguments = child_arguments(self.common, self.args);
-        let mut executor = Local::new(program, arguments, adopt_orphans());
+        let interrupts = self.interrupts()?;
         let stages = workspace.plan.stages();
         let predicted = prediction.stages.iter();
         let predicted = predicted.map(|(&stage, &seconds)| (stages[stage].name.clone(), seconds));
@@ -81,13 +96,63 @@ impl<'a> Runner<'a> {
         let mut emit = |event: Event| display.show(&event);
         let (plan, cache) = (&workspace.plan, &workspace.cache);
         let scheduler = Scheduler::new(plan, cache, &self.options, selection, statuses, &mut emit);
-        let mut report = scheduler.run(&mut executor, &interrupts)?;
+        let run = |executor: &mut dyn Executor| {
+            scheduler.run(executor, &|| interrupts.count.load(Ordering::Relaxed))
+        };
+        let (mut report, used) = match self.executor {
+            ExecutorKind::Local => {
+                let program = this_program().map_err(CommandError::failed)?;
+                let arguments = child_arguments(self.common, self.args);
+                (run(&mut Local::new(program, arguments, adopt_orphans()))?, None)
+            }
+            ExecutorKind::Slurm => {
+                let (predicted, leave) = (&prediction.stages, Arc::clone(&interrupts.leave));
+                let mut slurm = cluster::executor(self.common, workspace, predicted, leave)?;
+                let report = run(&mut slurm)?;
+                slurm.finish();
+                (report, Some((slurm.efficiency().clone(), slurm.controller().calls())))
+            }
+        };
         let reached = report.results.values().map(|result| result.key).collect();
         cache.remember_reached(&reached_by(self.common, workspace), &reached)?;
         display.finish();
+        if let Some((efficiency, calls)) = used {
+            cluster::print_efficiency(self.common, &efficiency, calls);
+        }
         report.seconds = began.elapsed().as_secs_f64();
         Ok(report)
     }
+
+    /// Returns whether this run is a job whose time limit is near.
+    pub(crate) fn is_near_limit(&self) -> bool {
+        let interrupts = self.interrupts.get();
+        interrupts.is_some_and(|known| known.is_near_limit.load(Ordering::Relaxed))
+    }
+
+    fn interrupts(&self) -> Result<Arc<Interrupts>, CommandError> {
+        if let Some(known) = self.interrupts.get() {
+            return Ok(Arc::clone(known));
+        }
+        let interrupts = match self.executor {
+            ExecutorKind::Local => count_interrupts(
+                &[SIGINT, SIGTERM, SIGHUP],
+                &[],
+                "stopping: running stages save their state (press Ctrl-C again to stop at once)",
+            ),
+            ExecutorKind::Slurm => count_interrupts(
+                &[SIGINT],
+                &[SIGTERM, SIGHUP, SIGUSR1],
+                "stopping: jobs are cancelled and save their state (press Ctrl-C again to leave at once)",
+            ),
+        }?;
+        let _ = self.interrupts.set(Arc::clone(&interrupts));
+        Ok(interrupts)
+    }
+}
+
+/// Returns where stages run.
+pub(crate) fn executor_kind(common: &Common, args: &RunnerArgs) -> ExecutorKind {
+    args.executor.unwrap_or(common.site.executor)
 }
 
 fn run_options(common: &Common, args: &RunnerArgs, backend: &str) -> RunOptions {
@@ -123,19 +188,26 @@ fn child_arguments(common: &Common, args: &RunnerArgs) -> Vec<String> {
     arguments
 }
 
-/// Counts Ctrl-C and termination requests instead of dying of them.
-fn count_interrupts() -> Result<Arc<AtomicUsize>, CommandError> {
-    let count = Arc::new(AtomicUsize::new(0));
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(CommandError::failed)?;
-    let counter = Arc::clone(&count);
+/// Counts requests to stop instead of dying of them; after one of `leaving`, jobs elsewhere go on.
+fn count_interrupts(
+    stopping: &[i32],
+    leaving: &[i32],
+    told: &'static str,
+) -> Result<Arc<Interrupts>, CommandError> {
+    let interrupts = Arc::new(Interrupts::default());
+    let mut signals = Signals::new(stopping.iter().chain(leaving)).map_err(CommandError::failed)?;
+    let (counter, leaving) = (Arc::clone(&interrupts), leaving.to_vec());
     thread::spawn(move || {
-        for _ in signals.forever() {
-            if counter.fetch_add(1, Ordering::Relaxed) == 0 {
-                terminal::note(
-                    "stopping: running stages save their state (press Ctrl-C again to stop at once)",
-                );
+        for signal in signals.forever() {
+            let leaves = leaving.contains(&signal);
+            counter.is_near_limit.fetch_or(signal == SIGUSR1, Ordering::Relaxed);
+            if leaves {
+                counter.leave.store(true, Ordering::Relaxed);
+            }
+            if counter.count.fetch_add(1, Ordering::Relaxed) == 0 {
+                terminal::note(if leaves { "leaving: jobs in the queue go on" } else { told });
             }
         }
     });
-    Ok(count)
+    Ok(interrupts)
 }

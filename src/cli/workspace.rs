@@ -1,14 +1,13 @@
 //! A pipeline with its cache, opened together: what most commands work on.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::device::{self, DeviceName};
-use crate::engine::cache::{Cache, CacheError, Check, ReachedBy, StoredResult};
+use crate::engine::cache::{Cache, CacheError, Check, InUse, LeaseTerms, ReachedBy, StoredResult};
 use crate::engine::digest::ContentDigest;
 use crate::engine::pipeline::extend::Extendable;
 use crate::engine::pipeline::search_paths::FileProbe;
@@ -185,6 +184,9 @@ pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
         terminal::note(&note);
     }
     let check = if common.verify { Check::Everything } else { Check::Small };
+    if common.shares_cache {
+        Cache::share(&common.cache, LeaseTerms { expiry: common.site.lease })?;
+    }
     let cache = if common.makes_cache {
         Cache::open(&common.cache, check)?
     } else {
@@ -224,7 +226,7 @@ pub(crate) fn require_cache(common: &Common) -> Result<(), CommandError> {
 }
 
 /// Marks a cache as in use; says so if something else has to end first.
-pub(crate) fn hold(cache: &Cache) -> Result<Option<File>, CommandError> {
+pub(crate) fn hold(cache: &Cache) -> Result<Option<InUse>, CommandError> {
     let mut on_wait = || terminal::note("waiting for `pcae-run gc` to finish with this cache");
     Ok(cache.hold(&mut on_wait)?)
 }

@@ -7,6 +7,7 @@
 //! digest    content digests, and the encoding that is hashed
 //! stage     what a stage is to the engine: its contract, its context, its artifacts
 //! pipeline  a file becomes checked stages, or a list of located mistakes
+//! site      what belongs to a machine: where stages run, and with which resources
 //! plan      stages become a graph: references followed, kinds checked, an order
 //! key       what decides a stage's bytes, and the one builder of keys
 //! cache     results by key, files by digest
@@ -23,6 +24,7 @@ pub mod key;
 pub mod pipeline;
 pub mod plan;
 pub mod run;
+pub mod site;
 pub mod stage;
 pub mod system;
 

@@ -1,6 +1,7 @@
 //! The commands, one file or folder each.
 
 mod cache;
+mod cancel;
 mod compare;
 mod completions;
 mod diff;
@@ -18,22 +19,25 @@ mod plan;
 mod report;
 mod run;
 mod scale_difference;
+mod site;
 mod stage;
 mod status;
 mod trace;
 mod why;
+mod worker;
 
 use std::process::ExitCode;
 
-use super::args::{CacheCommand, Cli, Command, File, PlanArgs};
+use super::args::{CacheCommand, Cli, Command, File, PlanArgs, RunnerArgs};
 use super::error::CommandError;
 use super::project;
 use crate::engine::plan::select::Choice;
+use crate::engine::site::ExecutorKind;
 use crate::statistics::spent_alpha;
 
 /// Runs the command that was typed.
 pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
-    project::locate(&mut cli);
+    project::locate(&mut cli)?;
     let common = &cli.common;
     let done = |()| ExitCode::SUCCESS;
     let Some(command) = cli.command else {
@@ -60,7 +64,11 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Export { stage, folder, file } => {
             export::export(common, &stage, &folder, given(file).as_deref()).map(done)
         }
-        Command::Fetch { runner, file } => fetch::fetch(common, &runner, given(file).as_deref()),
+        Command::Fetch { runner, file } => {
+            // Nodes of a cluster seldom reach the network.
+            let runner = RunnerArgs { executor: Some(ExecutorKind::Local), ..runner };
+            fetch::fetch(common, &runner, given(file).as_deref())
+        }
         Command::Trace { table, row, column, file } => {
             let file = given(File { file });
             trace::trace(common, &table, &row, &column, file.as_deref()).map(done)
@@ -93,12 +101,15 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Init { path, out, table } => {
             init::init(common, &path, out.as_deref(), table).map(done)
         }
-        Command::Doctor => doctor::doctor(common),
+        Command::Doctor(args) => doctor::doctor(common, &args),
+        Command::Site { example } => site::site(common, example).map(done),
+        Command::Cancel { file } => cancel::cancel(common, given(file).as_deref()).map(done),
         Command::Explain { name } => explain::explain(name.as_deref(), common.json).map(done),
         Command::Completions { shell, install } => {
             completions::completions(common, shell, install).map(done)
         }
         Command::Manual { install } => manual::manual(common, install).map(done),
         Command::Stage(args) => stage::stage(common, &args),
+        Command::Worker(args) => worker::worker(common, &args),
     }
 }

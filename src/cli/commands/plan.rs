@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::scale_difference;
 use crate::cli::args::Common;
+use crate::cli::cluster;
 use crate::cli::error::CommandError;
 use crate::cli::output::state::State;
 use crate::cli::output::terminal::{self, Tone, paint};
@@ -16,6 +17,7 @@ use crate::cli::preflight::rates::Rates;
 use crate::cli::workspace::{Workspace, device_jobs};
 use crate::engine::plan::select::Choice;
 use crate::engine::run::status::StageStatus;
+use crate::engine::site::ExecutorKind;
 use crate::engine::stage::StageSet;
 use crate::engine::system::host;
 
@@ -87,6 +89,9 @@ pub(super) fn plan(
         terminal::line(&lines.join("\n"));
     }
     prediction.print();
+    if common.site.executor == ExecutorKind::Slurm && !due.is_empty() {
+        cluster::print_resources(common, &workspace, &due);
+    }
     let (unavailable, downloads) = missing.partition(common.offline);
     if !unavailable.is_empty() {
         terminal::warning(&unavailable.error(common.offline));

@@ -10,13 +10,17 @@ use serde_json::json;
 use super::report;
 use super::report::publish::{self, Published};
 use crate::cli::args::{Common, RunArgs};
+use crate::cli::cluster;
 use crate::cli::error::{CommandError, ErrorKind};
 use crate::cli::output::failed_stages;
 use crate::cli::output::terminal::{self, Tone, paint};
-use crate::cli::runner::Runner;
+use crate::cli::preflight::due;
+use crate::cli::runner::{Runner, executor_kind};
 use crate::cli::workspace::Workspace;
+use crate::engine::plan::select::Selection;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::RunReport;
+use crate::engine::site::ExecutorKind;
 use crate::report::terminal::render_within;
 
 /// A paragraph is no wider than this: longer lines are hard to read.
@@ -28,8 +32,25 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandEr
     let workspace = Workspace::open_silently(common, args.file.as_deref())?;
     terminal::warnings(&workspace.source, workspace.plan.warnings());
     let selection = args.choice().select(&workspace.plan)?;
+    let is_on_cluster = executor_kind(common, &args.runner) == ExecutorKind::Slurm;
+    if args.detach {
+        if !is_on_cluster {
+            let error = CommandError::usage("--detach needs a cluster");
+            return Err(error.hint("pass `--executor slurm`, or name it in a site file"));
+        }
+        return cluster::detach(common, &workspace).map(|()| ExitCode::SUCCESS);
+    }
+    if args.wait || (is_on_cluster && !args.detached) {
+        let log = cluster::join(common, &workspace)?;
+        if args.wait {
+            require_results(args, &workspace, &selection, log.as_deref())?;
+        }
+    }
     let runner = Runner::new(common, &args.runner, &workspace.backend)?;
     let mut report = runner.run(&workspace, &selection)?;
+    if args.detached && runner.is_near_limit() {
+        return cluster::detach(common, &workspace).map(|()| ExitCode::SUCCESS);
+    }
     report.seconds = began.elapsed().as_secs_f64();
     let published = publish_all(&workspace, &report, &common.reports);
     summarize(common, args, &workspace, &report, published.as_ref().ok());
@@ -39,6 +60,30 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandEr
     let Workspace { plan, .. } = workspace;
     mem::forget((plan, report));
     code
+}
+
+/// Makes sure that a run which was waited for has computed everything: `--wait` computes nothing itself.
+fn require_results(
+    args: &RunArgs,
+    workspace: &Workspace,
+    selection: &Selection,
+    log: Option<&Path>,
+) -> Result<(), CommandError> {
+    let statuses = workspace.statuses()?;
+    let missing = due(selection, &statuses).len();
+    if missing == 0 {
+        return Ok(());
+    }
+    let stages = terminal::count(missing, "stage");
+    let file = args.file.as_deref().unwrap_or_else(|| workspace.source.path()).display();
+    let error = match log {
+        Some(log) => CommandError::failed(format!("the run has ended without {stages}"))
+            .hint(format!("its messages: {}", log.display())),
+        None => CommandError::failed(format!("no run to wait for, and {stages} to compute")),
+    };
+    Err(error
+        .hint(format!("`pcae-run status {file}` lists them"))
+        .hint(format!("`pcae-run {file} --executor slurm --detach` goes on")))
 }
 
 /// Brings tables, figures and the page that shows them up to date.
@@ -112,6 +157,13 @@ fn summarize(
 fn last_line(report: &RunReport) -> String {
     let time = terminal::duration(report.seconds);
     let executed = report.executed.len();
+    if report.left > 0 {
+        let stages = terminal::count(report.left, "stage");
+        return format!(
+            "left after {time}: {executed} executed, {stages} in the queue; run the same command to take \
+             their results"
+        );
+    }
     if report.interrupted {
         return format!(
             "interrupted after {time}: {executed} executed, {} stopped; run the same command to resume",

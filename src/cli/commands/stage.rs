@@ -1,5 +1,6 @@
 //! `pcae-run stage`: performs one job and tells its executor line by line.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,9 +13,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::cli::args::{Common, StageArgs};
 use crate::cli::error::{CommandError, ErrorKind};
 use crate::cli::workspace::open_cache;
-use crate::engine::cache::note_progress;
+use crate::engine::cache::{Cache, note_progress};
 use crate::engine::job::{Conditions, Job, JobEvent, JobOutcome};
 use crate::engine::stage::context::log_line;
+use crate::engine::stage::lifecycle::Progress;
 use crate::engine::system::process;
 use crate::stages::AnyStage;
 
@@ -35,10 +37,19 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(CommandError::failed)?;
     }
-    let cache = open_cache(common)?;
+    let cache =
+        if args.on_node { Cache::open_on_node(&common.cache)? } else { open_cache(common)? };
     let _in_use = cache.hold(&mut || say(&JobEvent::Waiting))?;
     let job = Job::read(&args.job).map_err(CommandError::failed)?;
+    let scratch = args.scratch.as_ref().map(|folder| folder.join(job.key.to_string()));
+    if let Some(folder) = &scratch {
+        fs::create_dir_all(folder).map_err(|cause| {
+            let folder = folder.display();
+            CommandError::failed(format!("the scratch folder {folder} can't be made: {cause}"))
+        })?;
+    }
     let conditions = Conditions {
+        scratch: scratch.clone(),
         threads: args.threads,
         longest_wait: args.lock_timeout.map(Duration::from_secs),
         log: match &args.log[..] {
@@ -49,14 +60,17 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
         emit: Box::new(teller(args.job.clone())),
     };
     let outcome = job.perform::<AnyStage>(&cache, conditions);
+    if let Some(folder) = scratch {
+        let _ = fs::remove_dir_all(folder);
+    }
     if let JobOutcome::Failed { message, .. } = &outcome {
         log_line(&format!("failed: {message}"));
     }
     let code = match &outcome {
         JobOutcome::Executed(_) | JobOutcome::Cached(_) => ExitCode::SUCCESS,
-        JobOutcome::Stopped => ErrorKind::Interrupted.into(),
+        JobOutcome::Stopped | JobOutcome::Left => ErrorKind::Interrupted.into(),
         JobOutcome::Busy(_) => ErrorKind::Busy.into(),
-        JobOutcome::Failed { .. } => ErrorKind::Failed.into(),
+        JobOutcome::Failed { .. } | JobOutcome::Killed(_) => ErrorKind::Failed.into(),
     };
     say(&JobEvent::Ended(outcome));
     Ok(code)
@@ -66,12 +80,18 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
 fn teller(job: PathBuf) -> impl FnMut(JobEvent) {
     const PAUSE: Duration = Duration::from_secs(1);
     let mut noted: Option<Instant> = None;
+    // Kept, since who reads the note may miss any one of them.
+    let mut message = None;
     move |event| {
-        if let JobEvent::Progress(progress) = &event
-            && noted.is_none_or(|at| at.elapsed() >= PAUSE)
-        {
-            noted = Some(Instant::now());
-            note_progress(&job, progress);
+        if let JobEvent::Progress(progress) = &event {
+            let is_told = progress.message.is_some();
+            if is_told {
+                message.clone_from(&progress.message);
+            }
+            if is_told || noted.is_none_or(|at| at.elapsed() >= PAUSE) {
+                noted = Some(Instant::now());
+                note_progress(&job, &Progress { message: message.clone(), ..progress.clone() });
+            }
         }
         say(&event);
     }

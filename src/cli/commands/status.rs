@@ -11,8 +11,11 @@ use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::state::State;
 use crate::cli::output::terminal::{self, paint};
 use crate::cli::workspace::{Workspace, hold};
-use crate::engine::cache::{FailedRun, RunPlace, RunningStage};
+use crate::engine::cache::{Cache, FailedRun, RunPlace, RunningStage};
 use crate::engine::digest::StageKey;
+use crate::engine::executor::slurm::{
+    Batch, Controller, JobState, NoAnswer, SlurmCommands, TaskStatus,
+};
 use crate::engine::run::status::StageStatus;
 use crate::engine::stage::StageSet;
 use crate::engine::stage::lifecycle::Progress;
@@ -33,6 +36,7 @@ struct Line<'a> {
     since: Option<u64>,
     run: Option<RunPlace>,
     progress: Option<Progress>,
+    job: Option<TaskStatus>,
 }
 
 impl Line<'_> {
@@ -65,6 +69,24 @@ impl Line<'_> {
         self.detail = parts.join(", ");
         (self.since, self.run) = (running.since, running.place.clone());
         self.progress.clone_from(&running.progress);
+    }
+
+    fn set_in_queue(&mut self, task: &TaskStatus) {
+        self.state = if task.state == JobState::Running { State::Running } else { State::Queued };
+        let mut parts = vec![format!("Slurm job {}", task.id.0)];
+        match &self.state {
+            State::Running => {
+                parts.push(format!("on {}", task.node));
+                parts.extend(self.progress.as_ref().map(Progress::words));
+            }
+            _ => parts.extend(Some(task.reason.clone()).filter(|reason| !reason.is_empty())),
+        }
+        if !task.expected.is_empty() {
+            let word = if self.state == State::Running { "until" } else { "starts" };
+            parts.push(format!("{word} {}", task.expected.replace('T', " ")));
+        }
+        self.detail = parts.join(", ");
+        self.job = Some(task.clone());
     }
 
     fn print(&self) {
@@ -104,6 +126,7 @@ fn lines<'a>(
 ) -> Result<Vec<Line<'a>>, CommandError> {
     let failed = workspace.cache.failed_runs(workspace.plan.name())?;
     let running = workspace.cache.running_stages();
+    let in_queue = in_queue(&workspace.cache)?;
     let mut lines = Vec::with_capacity(statuses.len());
     for (planned, status) in workspace.plan.stages().iter().zip(statuses) {
         let (state, key, detail) = match status {
@@ -123,8 +146,14 @@ fn lines<'a>(
             since: None,
             run: None,
             progress: None,
+            job: None,
         };
-        if let Some(running) = key.and_then(|key| running.get(&key)) {
+        let task = key.and_then(|key| in_queue.get(&key)).filter(|_| state != State::Cached);
+        if let Some(task) = task {
+            let progress = key.filter(|_| task.state == JobState::Running);
+            line.progress = progress.and_then(|key| workspace.cache.progress(&key));
+            line.set_in_queue(task);
+        } else if let Some(running) = key.and_then(|key| running.get(&key)) {
             line.set_running(running);
         } else if let StageStatus::Cached(result) = status {
             let run = workspace.cache.entry(&result.key)?.run;
@@ -135,4 +164,26 @@ fn lines<'a>(
         lines.push(line);
     }
     Ok(lines)
+}
+
+/// Returns the tasks in the queue of a cluster that compute stages, by key.
+fn in_queue(cache: &Cache) -> Result<BTreeMap<StageKey, TaskStatus>, CommandError> {
+    let batches = Batch::all(&cache.jobs());
+    if batches.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let queue = match SlurmCommands::default().queue() {
+        Ok(queue) => queue,
+        Err(NoAnswer(message)) => {
+            terminal::note(&format!("Slurm does not answer: {message}"));
+            return Ok(BTreeMap::new());
+        }
+    };
+    let live: BTreeMap<_, _> = queue
+        .into_iter()
+        .filter(|task| !matches!(task.state, JobState::Ended(_)))
+        .map(|task| (task.id.clone(), task))
+        .collect();
+    let keys = batches.iter().flat_map(Batch::keys);
+    Ok(keys.filter_map(|(key, id)| Some((key, live.get(&id)?.clone()))).collect())
 }

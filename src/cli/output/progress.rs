@@ -137,6 +137,14 @@ impl Display {
                     faint(&format!("({why})"))
                 ));
             }
+            Event::StageQueued { stage, job, reason } => {
+                let reason = if reason.is_empty() { "waits" } else { reason };
+                let word = paint(Tone::Faint, "wait");
+                self.print(&format!(
+                    "{word} {stage}  {}",
+                    faint(&format!("(Slurm job {job}: {reason})"))
+                ));
+            }
             Event::StageWaits { stage } => {
                 if let Some(running) = self.running.get_mut(stage) {
                     running.waited = true;

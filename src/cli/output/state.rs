@@ -14,6 +14,8 @@ pub(crate) enum State {
     Cached,
     /// Some run computes it just now.
     Running,
+    /// It waits in the queue of a cluster.
+    Queued,
     /// It would run, and failed when it last did.
     Failed,
     /// It would run.
@@ -28,7 +30,7 @@ impl State {
         match self {
             Self::Cached => Tone::Good,
             Self::Failed => Tone::Bad,
-            Self::Running | Self::Stale => Tone::Busy,
+            Self::Running | Self::Queued | Self::Stale => Tone::Busy,
             Self::Waiting => Tone::Faint,
         }
     }
@@ -39,6 +41,7 @@ impl fmt::Display for State {
         formatter.pad(match self {
             Self::Cached => "cached",
             Self::Running => "running",
+            Self::Queued => "queued",
             Self::Failed => "failed",
             Self::Stale => "stale",
             Self::Waiting => "waiting",

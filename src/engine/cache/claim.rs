@@ -1,16 +1,19 @@
-//! The right to compute a key: an operating-system lock that dies with its process.
+//! The right to compute a key: a lock that dies with its process, or a lease where machines share a cache.
 //!
 //! Whoever holds the claim works in `work/<key>/`; leftovers of a dead process are cleared by the
-//! next one to claim the same key. With the claim of a stage that has a horizon comes the use of its
+//! next one to claim the same key. With a lease it works in the lease's folder, which whoever takes the
+//! lease over gets, state and all; state that is kept goes back to `work/<key>/`. With the claim of a stage that has a horizon comes the use of its
 //! trajectory, whose lock is always taken after the key's.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::folders::{is_filled, remove};
-use super::lock::{Lock, Patience, Wait};
+use super::folders::{is_filled, move_if_there, remove};
+use super::lock::{Lock, LockName, Patience, Wait};
 use super::trajectory::Held;
 use super::{Cache, CacheError, Lookup, StoredResult};
 use crate::engine::digest::{StageKey, TrajectoryKey};
@@ -46,6 +49,10 @@ pub struct Claim<'a> {
     lock: Option<Lock>,
     pub(super) trajectory: Option<Held>,
     work: PathBuf,
+    /// Where state is while nobody has the claim.
+    rest: PathBuf,
+    /// Set when it turns out that another process has taken over.
+    lost: Arc<AtomicBool>,
 }
 
 impl Cache {
@@ -59,12 +66,11 @@ impl Cache {
         patience: Patience<'_>,
     ) -> Result<Claimed<'_>, CacheError> {
         let mut wait = Wait::new(patience);
-        let path = self.claim_lock(key);
-        failpoint::pass("claim.lock.before").map_err(CacheError::at(&path))?;
-        let lock = Lock::acquire(&path, &format!("computes {}", key.short()), &mut wait)?;
-        failpoint::pass("claim.lock.after").map_err(CacheError::at(&path))?;
-        let work = self.root.join("work").join(key.to_string());
-        let mut claim = Claim { cache: self, key: *key, lock: Some(lock), trajectory: None, work };
+        let name = self.claim_lock(key);
+        failpoint::pass("claim.lock.before").map_err(CacheError::at(&name.path))?;
+        let lock = Lock::acquire(&name, &format!("computes {}", key.short()), &mut wait)?;
+        failpoint::pass("claim.lock.after").map_err(CacheError::at(&name.path))?;
+        let mut claim = self.claimed(key, lock)?;
         if reuse == Reuse::Allowed
             && let Lookup::Hit(result) = self.lookup(key)?
         {
@@ -81,8 +87,18 @@ impl Cache {
         Ok(Claimed::Mine(claim))
     }
 
-    fn claim_lock(&self, key: &StageKey) -> PathBuf {
-        self.lock_path(&key.to_string())
+    /// Makes a claim of a lock; kept state comes to where the claim works.
+    pub(super) fn claimed(&self, key: &StageKey, lock: Lock) -> Result<Claim<'_>, CacheError> {
+        let rest = self.root.join("work").join(key.to_string());
+        let work = lock.folder().map_or_else(|| rest.clone(), Path::to_owned);
+        let (key, lock, lost) = (*key, Some(lock), Arc::default());
+        let claim = Claim { cache: self, key, lock, trajectory: None, work, rest, lost };
+        claim.fetch_state()?;
+        Ok(claim)
+    }
+
+    pub(super) fn claim_lock(&self, key: &StageKey) -> LockName {
+        self.lock_name(&key.to_string())
     }
 }
 
@@ -90,6 +106,35 @@ impl Claim<'_> {
     /// Returns the key.
     pub fn key(&self) -> &StageKey {
         &self.key
+    }
+
+    /// Returns who had the key before and died, in words, if it was taken over.
+    pub fn taken_from(&self) -> Option<&str> {
+        let own = self.lock.as_ref().and_then(Lock::taken_from);
+        own.or_else(|| self.trajectory.as_ref().and_then(Held::taken_from))
+    }
+
+    /// Returns what is set, once the claim is gone, if another process has taken over meanwhile.
+    pub fn lost(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.lost)
+    }
+
+    /// Brings state to where the claim works.
+    fn fetch_state(&self) -> Result<(), CacheError> {
+        if self.work != self.rest {
+            move_if_there(&self.rest.join("state"), &self.work.join("state"))?;
+            let _ = fs::remove_dir(&self.rest);
+        }
+        Ok(())
+    }
+
+    /// Puts state that is kept to where the next claim looks for it.
+    fn leave_state(&self) {
+        let state = self.work.join("state");
+        if self.work != self.rest && is_filled(&state) {
+            let _ = fs::create_dir_all(&self.rest);
+            let _ = move_if_there(&state, &self.rest.join("state"));
+        }
     }
 
     /// Returns the folder that the stage writes its artifact into.
@@ -145,16 +190,24 @@ impl Claim<'_> {
     /// Removes the working folder; with it goes any checkpoint, except those of a trajectory.
     pub(super) fn clear(&self) -> Result<(), CacheError> {
         failpoint::pass("claim.clear.before").map_err(CacheError::at(&self.work))?;
-        remove(&self.work)?;
+        if self.work == self.rest {
+            remove(&self.work)?;
+        } else {
+            // The folder of a lease goes when it is given back.
+            for folder in ["output", "scratch", "state"] {
+                remove(&self.work.join(folder))?;
+            }
+        }
         failpoint::pass("claim.clear.after").map_err(CacheError::at(&self.work))
     }
 
     /// Gives the claim back. From here on the working folder may be another process's.
     pub(super) fn release(&mut self) -> Result<(), CacheError> {
         if let Some(lock) = self.lock.take() {
+            self.leave_state();
             lock.release();
         }
-        let path = self.cache.claim_lock(&self.key);
+        let LockName { path, .. } = self.cache.claim_lock(&self.key);
         failpoint::pass("claim.release.after").map_err(CacheError::at(&path))
     }
 }
@@ -162,9 +215,16 @@ impl Claim<'_> {
 impl Drop for Claim<'_> {
     /// Frees the disk of what a failed stage wrote, while the lock is still held; checkpoints stay.
     fn drop(&mut self) {
-        if self.lock.is_some() {
+        if let Some(lock) = self.lock.take() {
+            let is_lost = lock.folder().is_some_and(|folder| !folder.exists());
+            self.lost.store(is_lost, Ordering::Relaxed);
             let _ = remove(&self.output_folder());
             let _ = remove(&self.scratch_folder());
+            self.leave_state();
+            // A file's lock dies with it, and its file is a leftover.
+            if lock.folder().is_some() {
+                lock.release();
+            }
         }
     }
 }

@@ -25,6 +25,14 @@ pub(super) fn remove(path: &Path) -> Result<(), CacheError> {
     }
 }
 
+/// Moves a folder in place of an empty one or of none, if it is there.
+pub(super) fn move_if_there(from: &Path, to: &Path) -> Result<(), CacheError> {
+    match fs::rename(from, to) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(CacheError::at(from)(cause)),
+        _ => Ok(()),
+    }
+}
+
 /// Gives the right to remove what is in folders that a program has protected.
 fn make_writable(folder: &Path) {
     if fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir()) {

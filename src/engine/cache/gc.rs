@@ -5,11 +5,11 @@
 //! A trajectory goes with the last entry that belongs to it, unless a pipeline would go on from it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 
 use super::folders::{files_below, remove};
-use super::{Cache, CacheError, Entry, Trajectory, hold_alone};
+use super::{Cache, CacheError, Entry, InUse, Trajectory, hold_alone};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 
 /// Results that are removed in one transaction.
@@ -83,12 +83,12 @@ impl Cache {
     }
 
     /// Makes sure that no run uses the cache while it is collected; list and delete under it.
-    pub fn hold_alone(&self) -> Result<File, CacheError> {
+    pub fn hold_alone(&self) -> Result<InUse, CacheError> {
         hold_alone(&self.root)
     }
 
     /// Removes a collection; returns the bytes freed. The caller holds the cache alone.
-    pub fn collect(&self, collection: &Collection, _alone: &File) -> Result<u64, CacheError> {
+    pub fn collect(&self, collection: &Collection, _alone: &InUse) -> Result<u64, CacheError> {
         // In slices, so that nobody waits long for the index.
         for slice in collection.candidates.chunks(SLICE) {
             let keys: Vec<_> = slice.iter().map(|candidate| candidate.entry.key).collect();

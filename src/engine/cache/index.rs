@@ -18,6 +18,7 @@ use rusqlite::{
 use super::entry::{Entry, ResultSummary};
 use super::error::CacheError;
 use super::folders::{files_below, remove};
+use super::lease::LeaseTerms;
 use super::schema;
 use super::stat::FileStamp;
 use crate::engine::digest::{ContentDigest, StageKey};
@@ -25,9 +26,26 @@ use crate::engine::stage::artifact::StoredArtifact;
 use crate::engine::stage::lifecycle::Outcome;
 use crate::engine::system::clock;
 use crate::engine::system::failpoint;
+use crate::engine::system::host;
 use crate::engine::system::regular_file;
 
 pub(super) const FILE: &str = "index.sqlite";
+
+/// Returns where the index of a cache is. Where machines share the cache, each has one of its own: SQLite
+/// needs locks that reach every machine.
+pub(super) fn path(root: &Path) -> PathBuf {
+    match LeaseTerms::of(root) {
+        None => root.join(FILE),
+        Some(_) => root.join(format!("index-{}.sqlite", host::name())),
+    }
+}
+
+/// Returns the path with more at its end.
+fn longer(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
 
 /// States of files that are remembered as sound.
 const STATES: u32 = 64;
@@ -106,8 +124,9 @@ pub(super) struct Index {
 impl Index {
     /// Opens the index, making it if needed.
     pub(super) fn open(root: &Path) -> Result<Self, CacheError> {
-        let path = root.join(FILE);
+        let path = path(root);
         refuse_special(&path)?;
+        let is_new = !path.exists();
         let connection = Connection::open(&path)?;
         connection.busy_timeout(LONGEST_WAIT)?;
         let network = is_network(root);
@@ -115,12 +134,16 @@ impl Index {
         connection.busy_timeout(LONGEST_WAIT)?;
         let synchronous = if network { "FULL" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;
-        Self::set_up(connection, network)
+        let index = Self::set_up(connection, network)?;
+        if is_new && LeaseTerms::of(root).is_some() {
+            index.adopt_all(root)?;
+        }
+        Ok(index)
     }
 
     /// Opens an index that can't be written, by this user or for want of space.
     pub(super) fn open_for_reading(root: &Path) -> Result<Self, CacheError> {
-        let path = root.join(FILE);
+        let path = path(root);
         refuse_special(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let answers = |connection: &Connection| {
@@ -135,7 +158,7 @@ impl Index {
         }
         // Without a log that others still write, the file alone is the index. With one that can't be
         // read, or with no index at all, manifests tell everything.
-        let log = root.join(format!("{FILE}-wal"));
+        let log = longer(&path, "-wal");
         if fs::metadata(&log).map_or(0, |about| about.len()) == 0 {
             let uri = format!("file:{}?immutable=1", percent_encoded(&path));
             if let Ok(connection) = Connection::open_with_flags(uri, flags)
@@ -170,8 +193,8 @@ impl Index {
     /// Moves an index of a newer program out of the way; returns its new name. Its entries are in the
     /// manifests, too.
     pub(super) fn set_aside(root: &Path, version: u32) -> Result<PathBuf, CacheError> {
-        let path = root.join(FILE);
-        let aside = root.join(format!("{FILE}.version-{version}"));
+        let path = path(root);
+        let aside = longer(&path, &format!(".version-{version}"));
         fs::rename(&path, &aside).map_err(CacheError::at(&path))?;
         Self::delete(root)?;
         Ok(aside)
@@ -179,8 +202,7 @@ impl Index {
 
     pub(super) fn delete(root: &Path) -> Result<(), CacheError> {
         for suffix in ["", "-wal", "-shm", "-journal"] {
-            let path = root.join(format!("{FILE}{suffix}"));
-            remove(&path)?;
+            remove(&longer(&path(root), suffix))?;
         }
         Ok(())
     }

@@ -16,15 +16,19 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::folders::{is_filled, names_in, remove};
-use super::lock::Lock;
+use super::lease;
+use super::lock::{Lock, LockName};
+use super::trajectory::LEASED;
 use super::{Cache, CacheError};
 use crate::engine::digest::StageKey;
 use crate::engine::stage::lifecycle::Progress;
-use crate::engine::system::{host, regular_file};
+use crate::engine::system::regular_file;
 
 const LOCK: &str = "lock";
 const JOB: &str = "json";
 const PROGRESS: &str = "progress";
+/// The ending of a record of jobs that run elsewhere and outlive their run.
+const BATCH: &str = "batch";
 
 /// Bytes of what is read of a running stage.
 const LARGEST: u64 = 1 << 16;
@@ -71,9 +75,7 @@ impl Cache {
         // The name is this run's own: another process holds it only while it looks for leftovers.
         loop {
             if let Some(mut lock) = Lock::try_acquire(&self.run_lock(run))? {
-                let place = RunPlace { host: host::name(), process: std::process::id() };
-                // For people alone: a run that can't tell still runs.
-                lock.write(&serde_json::to_vec(&place).unwrap_or_default());
+                lock.tell_place();
                 return Ok(RunningRun { lock: Some(lock) });
             }
             thread::sleep(PAUSE);
@@ -92,6 +94,11 @@ impl Cache {
         let _ = fs::remove_file(job);
     }
 
+    /// Returns whether a run lives.
+    pub fn is_living(&self, run: &str) -> bool {
+        Lock::is_held(&self.run_lock(run))
+    }
+
     /// Returns the stages that run just now, by key.
     pub fn running_stages(&self) -> BTreeMap<StageKey, RunningStage> {
         let mut living = LivingRuns::default();
@@ -102,12 +109,20 @@ impl Cache {
         jobs.map(|(key, run)| (key, self.running_stage(&key, run))).collect()
     }
 
+    /// Returns how far a stage is that runs somewhere, if it tells.
+    pub fn progress(&self, key: &StageKey) -> Option<Progress> {
+        let prefix = format!("{key}.");
+        let names = names_in(&self.jobs());
+        let of_key = |name: &&String| name.starts_with(&prefix) && name.ends_with(PROGRESS);
+        read(&self.jobs().join(names.iter().find(of_key)?))
+    }
+
     fn running_stage(&self, key: &StageKey, run: &str) -> RunningStage {
         let job = self.job_path(key, run);
         let started = fs::metadata(&job).and_then(|about| about.modified()).ok();
         let since = started.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
         RunningStage {
-            place: read(&self.run_lock(run)),
+            place: Lock::place(&self.run_lock(run)),
             since: since.map(|since| since.as_secs()),
             progress: read(&job.with_extension(PROGRESS)),
         }
@@ -129,28 +144,55 @@ impl Cache {
             return;
         }
         let mut living = LivingRuns::default();
-        for name in names_in(&self.jobs()) {
-            let run = name.strip_suffix(LOCK).and_then(|name| name.strip_suffix('.'));
+        let names = names_in(&self.jobs());
+        let elsewhere: BTreeSet<&str> = names.iter().filter_map(|name| batch_run(name)).collect();
+        for name in &names {
+            let run = [LOCK, lease::SUFFIX].iter().find_map(|suffix| name.strip_suffix(suffix));
+            let run = run.and_then(|name| name.strip_suffix('.'));
+            let owner = batch_run(name).or_else(|| parse(name).map(|(_, run)| run));
+            let is_used = |run| elsewhere.contains(run) || living.contains(self, run);
             if let Some(run) = run {
                 release_if_free(&self.run_lock(run));
-            } else if parse(&name).is_none_or(|(_, run)| !living.contains(self, run)) {
-                let _ = remove(&self.jobs().join(&name));
+            } else if !owner.is_some_and(is_used) {
+                let _ = remove(&self.jobs().join(name));
             }
         }
         for name in names_in(&self.root.join("work")) {
             let folder = self.root.join("work").join(&name);
-            if let Ok(Some(lock)) = Lock::try_acquire(&self.lock_path(&name)) {
+            if let Ok(Some(lock)) = Lock::try_acquire(&self.lock_name(&name)) {
                 let _ = self.clear_work(&folder, name.parse().ok());
                 lock.release();
             }
         }
         for name in names_in(&self.root.join("claims")) {
-            // The others are held by nobody most of the time, and stay.
-            let is_of_key =
-                name.split('.').next().is_some_and(|key| key.parse::<StageKey>().is_ok());
-            if is_of_key {
-                release_if_free(&self.root.join("claims").join(&name));
+            let Some(key) = name.split('.').next().and_then(|key| key.parse::<StageKey>().ok())
+            else {
+                // The others are held by nobody most of the time, and stay.
+                continue;
+            };
+            if name.ends_with(lease::SUFFIX) {
+                self.settle_lease(&key);
+            } else if self.terms().is_none() {
+                release_if_free(&self.claim_lock(&key));
+            } else {
+                // What a process that took or gave back a lease had no time to remove, or a lock
+                // from before the cache was shared.
+                remove_if_old(&self.root.join("claims").join(&name));
             }
+        }
+    }
+
+    /// Gives back the lease of a dead owner; its state goes to where the next one looks for it.
+    fn settle_lease(&self, key: &StageKey) {
+        let name = self.claim_lock(key);
+        let Ok(Some(lock)) = Lock::try_acquire(&name) else {
+            return;
+        };
+        let is_trajectory = lock.folder().is_some_and(|own| own.join(LEASED).is_dir());
+        if is_trajectory && let Ok(key) = key.to_string().parse() {
+            drop(self.held(&key, lock));
+        } else {
+            drop(self.claimed(key, lock));
         }
     }
 
@@ -167,12 +209,13 @@ impl Cache {
         remove(&folder.join("scratch"))
     }
 
-    fn jobs(&self) -> PathBuf {
+    /// Returns the folder of jobs.
+    pub fn jobs(&self) -> PathBuf {
         self.root.join("jobs")
     }
 
-    fn run_lock(&self, run: &str) -> PathBuf {
-        self.jobs().join(format!("{run}.{LOCK}"))
+    fn run_lock(&self, run: &str) -> LockName {
+        LockName { path: self.jobs().join(format!("{run}.{LOCK}")), terms: self.terms() }
     }
 }
 
@@ -207,6 +250,12 @@ impl LivingRuns {
     }
 }
 
+/// Returns the run in the name of a record of jobs that run elsewhere.
+pub(super) fn batch_run(name: &str) -> Option<&str> {
+    let name = name.strip_suffix(BATCH)?.strip_suffix('.')?;
+    Some(name.split_once('.')?.0)
+}
+
 /// Returns the key and the run in the name of a job's file.
 fn parse(name: &str) -> Option<(StageKey, &str)> {
     let (key, rest) = name.split_once('.')?;
@@ -214,8 +263,17 @@ fn parse(name: &str) -> Option<(StageKey, &str)> {
     Some((key.parse().ok()?, run))
 }
 
-fn release_if_free(path: &Path) {
-    if let Ok(Some(lock)) = Lock::try_acquire(path) {
+fn release_if_free(name: &LockName) {
+    if let Ok(Some(lock)) = Lock::try_acquire(name) {
         lock.release();
+    }
+}
+
+/// Removes what has been lying there for an hour.
+fn remove_if_old(path: &Path) {
+    const OLD: Duration = Duration::from_hours(1);
+    let changed = fs::symlink_metadata(path).and_then(|about| about.modified());
+    if changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD)) {
+        let _ = remove(path);
     }
 }

@@ -1,4 +1,5 @@
-//! Operating-system locks on files: they die with their process, so nothing is unlocked by hand.
+//! Locks: of the operating system on files, which die with their process, so that nothing is unlocked by
+//! hand; or leases where a cache is shared by machines.
 //!
 //! The holder removes the file while it still has the lock. Whoever waited for it then holds a lock
 //! on a removed file, which excludes nobody, and asks again.
@@ -12,6 +13,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::CacheError;
+use super::lease::{self, Lease, LeaseTerms};
+use super::leftovers::RunPlace;
+use crate::engine::system::{host, regular_file};
+
+/// Between two tries for a lock.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Bytes of what is read of a holder.
+const LARGEST_NOTE: u64 = 1 << 12;
 
 /// How a process waits while another one has what it needs.
 pub struct Patience<'a> {
@@ -37,7 +48,8 @@ impl<'a> Wait<'a> {
 
     /// Waits a moment for a process that does what `what` says, unless it has been long enough.
     fn moment(&mut self, what: &str) -> Result<(), CacheError> {
-        const PAUSE: Duration = Duration::from_millis(20);
+        // A lease is asked for at a file server, which others need, too.
+        let pause = (self.began.elapsed() / 50).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         if self.patience.stop.load(Ordering::Relaxed) {
             return Err(CacheError::Stopped);
         }
@@ -49,27 +61,46 @@ impl<'a> Wait<'a> {
             self.told = true;
             (self.patience.on_wait)();
         }
-        thread::sleep(PAUSE);
+        thread::sleep(pause);
         Ok(())
     }
 }
 
+/// A name that one process at a time may hold.
+#[derive(Clone, Debug)]
+pub(super) struct LockName {
+    /// The file of the lock.
+    pub(super) path: PathBuf,
+    /// How long a lease lasts, if the lock is one.
+    pub(super) terms: Option<LeaseTerms>,
+}
+
 /// A lock that this process holds.
 #[derive(Debug)]
-pub(super) struct Lock {
-    file: File,
-    path: PathBuf,
+pub(super) struct Lock(Held);
+
+#[derive(Debug)]
+enum Held {
+    File { file: File, path: PathBuf },
+    Lease(Lease),
+}
+
+impl LockName {
+    /// Returns the folder of the lease.
+    fn lease(&self) -> PathBuf {
+        self.path.with_extension(lease::SUFFIX)
+    }
 }
 
 impl Lock {
     /// Takes a lock, waiting while another process holds it; `what` says what that one does.
     pub(super) fn acquire(
-        path: &Path,
+        name: &LockName,
         what: &str,
         wait: &mut Wait<'_>,
     ) -> Result<Self, CacheError> {
         loop {
-            if let Some(lock) = Self::try_acquire(path)? {
+            if let Some(lock) = Self::try_acquire(name)? {
                 return Ok(lock);
             }
             wait.moment(what)?;
@@ -77,13 +108,19 @@ impl Lock {
     }
 
     /// Takes a lock, unless another process holds it.
-    pub(super) fn try_acquire(path: &Path) -> Result<Option<Self>, CacheError> {
+    pub(super) fn try_acquire(name: &LockName) -> Result<Option<Self>, CacheError> {
+        let path = &name.path;
+        if let Some(terms) = name.terms {
+            let path = name.lease();
+            let lease = Lease::try_acquire(&path, terms).map_err(CacheError::at(&path))?;
+            return Ok(lease.map(|lease| Self(Held::Lease(lease))));
+        }
         loop {
             let file = File::options().create(true).append(true).open(path);
             let file = file.map_err(CacheError::at(path))?;
             match file.try_lock() {
                 Ok(()) if is_same_file(&file, path) => {
-                    return Ok(Some(Self { file, path: path.to_owned() }));
+                    return Ok(Some(Self(Held::File { file, path: path.clone() })));
                 }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -93,21 +130,58 @@ impl Lock {
     }
 
     /// Returns whether some process holds a lock; leaves no file behind.
-    pub(super) fn is_held(path: &Path) -> bool {
-        let file = File::open(path);
+    pub(super) fn is_held(name: &LockName) -> bool {
+        if let Some(terms) = name.terms {
+            return lease::is_owned(&name.lease(), terms);
+        }
+        let file = File::open(&name.path);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Writes a note for people into the file.
-    pub(super) fn write(&mut self, note: &[u8]) {
-        let _ = self.file.write_all(note);
+    /// Returns where the process runs that holds a lock, if it has told.
+    pub(super) fn place(name: &LockName) -> Option<RunPlace> {
+        if name.terms.is_some() {
+            return lease::place(&name.lease());
+        }
+        let text = regular_file::read_text(&name.path, LARGEST_NOTE).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Tells others where this process runs.
+    pub(super) fn tell_place(&mut self) {
+        // A lease tells by itself. For people alone: a run that can't tell still runs.
+        if let Held::File { file, .. } = &mut self.0 {
+            let place = RunPlace { host: host::name(), process: std::process::id() };
+            let _ = file.write_all(&serde_json::to_vec(&place).unwrap_or_default());
+        }
+    }
+
+    /// Returns the folder that is the holder's own for as long as it holds a lease.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        match &self.0 {
+            Held::File { .. } => None,
+            Held::Lease(lease) => Some(lease.folder()),
+        }
+    }
+
+    /// Returns from whom a lease was taken over.
+    pub(super) fn taken_from(&self) -> Option<&str> {
+        match &self.0 {
+            Held::File { .. } => None,
+            Held::Lease(lease) => lease.taken_from(),
+        }
     }
 
     /// Gives the lock back.
     pub(super) fn release(self) {
-        // Removed while still locked, so that a waiting process sees that its file is gone.
-        let _ = fs::remove_file(&self.path);
-        drop(self.file);
+        match self.0 {
+            Held::File { file, path } => {
+                // Removed while still locked, so that a waiting process sees that its file is gone.
+                let _ = fs::remove_file(path);
+                drop(file);
+            }
+            Held::Lease(lease) => lease.release(),
+        }
     }
 }
 

@@ -67,6 +67,14 @@ impl Cache {
         })
     }
 
+    /// Takes note of a result that another machine has just published, also in place of an earlier one.
+    pub fn refresh(&self, key: &StageKey) -> Result<(), CacheError> {
+        match Entry::read(&self.entry_path(key)).filter(|entry| entry.key == *key) {
+            Some(entry) => self.index.insert(&entry),
+            None => Ok(()),
+        }
+    }
+
     /// Looks a key up; its files may be damaged.
     pub fn find(&self, key: &StageKey) -> Result<Option<ResultSummary>, CacheError> {
         if let Some(found) = self.index.outline(key)? {

@@ -24,6 +24,7 @@ mod folders;
 mod gc;
 mod index;
 mod inputs;
+mod lease;
 mod leftovers;
 mod lock;
 mod lookup;
@@ -51,6 +52,7 @@ pub use error::CacheError;
 pub use gc::{Candidate, Collection, GcRoots};
 pub use index::{FailedRun, History, PastRun, ReachedBy, ReadTransaction, is_network};
 pub use inputs::CheckedFile;
+pub use lease::LeaseTerms;
 pub use leftovers::{RunPlace, RunningRun, RunningStage, note_progress};
 pub use lock::Patience;
 pub use lookup::{FileLocator, LocatedResult, Lookup};
@@ -64,6 +66,8 @@ use crate::engine::key::KeyRecord;
 use crate::engine::stage::artifact::{ArtifactReader, StoredArtifact};
 use crate::engine::system::regular_file;
 use index::Index;
+use lease::Lease;
+use lock::LockName;
 use objects::Objects;
 
 /// The layout of the cache folder; a newer one is refused by older programs.
@@ -78,6 +82,8 @@ pub struct Cache {
     check: Check,
     /// Why nothing can be added, if so.
     unwritable: Option<CacheError>,
+    /// How long leases last, if machines share it.
+    terms: Option<LeaseTerms>,
     notes: Vec<String>,
 }
 
@@ -92,8 +98,8 @@ impl Cache {
             }
             Err(error) => return Err(error),
         };
-        let objects = Objects::new(root.join("objects"));
-        Ok(Self { root: root.to_owned(), objects, index, check, unwritable, notes })
+        let (objects, terms) = (Objects::new(root.join("objects")), LeaseTerms::of(root));
+        Ok(Self { root: root.to_owned(), objects, index, check, unwritable, terms, notes })
     }
 
     /// Returns whether a folder is a cache.
@@ -110,7 +116,17 @@ impl Cache {
         let objects = Objects::new(root.join("objects"));
         let unwritable = Some(CacheError::Absent { path: root.to_owned() });
         let (root, index, notes) = (root.to_owned(), Index::empty()?, Vec::new());
-        Ok(Self { root, objects, index, check, unwritable, notes })
+        Ok(Self { root, objects, index, check, unwritable, terms: None, notes })
+    }
+
+    /// Opens a cache folder on a node of a cluster: results are found by their manifests and published
+    /// by them, and the index, which is on another machine's disk, is that machine's to write.
+    pub fn open_on_node(root: &Path) -> Result<Self, CacheError> {
+        check_layout(root)?;
+        let (objects, index) = (Objects::new(root.join("objects")), Index::empty()?);
+        let (check, notes, terms) = (Check::Small, Vec::new(), LeaseTerms::of(root));
+        let root = root.to_owned();
+        Ok(Self { root, objects, index, check, unwritable: None, terms, notes })
     }
 
     fn open_for_writing(root: &Path, notes: &mut Vec<String>) -> Result<Index, CacheError> {
@@ -301,27 +317,74 @@ impl Cache {
 
     /// Marks the cache as in use, so that nothing is collected meanwhile; `on_wait` is called if a
     /// collection has to be waited for. A cache that can't even be locked is used without.
-    pub fn hold(&self, on_wait: &mut dyn FnMut()) -> Result<Option<File>, CacheError> {
+    pub fn hold(&self, on_wait: &mut dyn FnMut()) -> Result<Option<InUse>, CacheError> {
         if matches!(self.unwritable, Some(CacheError::Absent { .. })) {
             return Ok(None);
+        }
+        if let Some(terms) = self.terms
+            && self.is_writable()
+        {
+            return self.hold_leased(terms, on_wait).map(Some);
         }
         let (file, path) = match use_lock(&self.root) {
             Err(_) if !self.is_writable() => return Ok(None),
             lock => lock?,
         };
         match file.try_lock_shared() {
-            Ok(()) => return Ok(Some(file)),
+            Ok(()) => return Ok(Some(InUse::locked(file))),
             Err(TryLockError::WouldBlock) => on_wait(),
             Err(TryLockError::Error(_)) if !self.is_writable() => return Ok(None),
             Err(TryLockError::Error(cause)) => return Err(CacheError::File { path, cause }),
         }
         file.lock_shared().map_err(CacheError::at(&path))?;
-        Ok(Some(file))
+        Ok(Some(InUse::locked(file)))
+    }
+
+    /// Marks a shared cache as in use. Whoever collects looks for such marks after having made its own, and
+    /// here it is the other way around: one of two that begin at once sees the other.
+    fn hold_leased(
+        &self,
+        terms: LeaseTerms,
+        on_wait: &mut dyn FnMut(),
+    ) -> Result<InUse, CacheError> {
+        const PAUSE: Duration = Duration::from_millis(500);
+        let collection = self.root.join("claims").join(COLLECTION);
+        let mut waited = false;
+        loop {
+            let path = self.root.join("claims").join(lease::of_user());
+            let lease = Lease::try_acquire(&path, terms).map_err(CacheError::at(&path))?;
+            let in_use = InUse { _file: None, lease };
+            if !lease::is_owned(&collection, terms) {
+                return Ok(in_use);
+            }
+            drop(in_use);
+            if !std::mem::replace(&mut waited, true) {
+                on_wait();
+            }
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Returns the lock of a key or a trajectory.
-    fn lock_path(&self, name: &str) -> PathBuf {
-        self.root.join("claims").join(format!("{name}.lock"))
+    fn lock_name(&self, name: &str) -> LockName {
+        let path = self.root.join("claims").join(format!("{name}.lock"));
+        LockName { path, terms: self.terms() }
+    }
+
+    /// Returns how long leases last, if machines share this cache.
+    fn terms(&self) -> Option<LeaseTerms> {
+        self.terms
+    }
+
+    /// Marks a cache as one that machines share.
+    pub fn share(root: &Path, terms: LeaseTerms) -> Result<(), CacheError> {
+        if LeaseTerms::is_marked(root) {
+            return Ok(());
+        }
+        fs::create_dir_all(root.join("jobs")).map_err(CacheError::at(root))?;
+        // Whoever uses it now has locks that leases know nothing of.
+        let _alone = hold_alone(root)?;
+        terms.write(root)
     }
 
     fn entry_path(&self, key: &StageKey) -> PathBuf {
@@ -330,20 +393,65 @@ impl Cache {
     }
 }
 
+/// The lease of whoever collects what nobody needs.
+const COLLECTION: &str = "collection.lease";
+
+/// A mark that a cache is in use, until it is dropped: the lock of a file, or a lease.
+#[derive(Debug)]
+pub struct InUse {
+    _file: Option<File>,
+    /// Gone once it has been given back.
+    lease: Option<Lease>,
+}
+
+impl InUse {
+    const fn locked(file: File) -> Self {
+        Self { _file: Some(file), lease: None }
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.release();
+        }
+    }
+}
+
 /// Makes sure that no run is using a cache.
-fn hold_alone(root: &Path) -> Result<File, CacheError> {
+fn hold_alone(root: &Path) -> Result<InUse, CacheError> {
     const TRIES: usize = 50;
     const PAUSE: Duration = Duration::from_millis(20);
+    if let Some(terms) = LeaseTerms::of(root) {
+        return hold_alone_leased(root, terms);
+    }
     let (file, path) = use_lock(root)?;
     // A process that is just being started holds a copy of every lock of its parent for a moment.
     for _ in 0..TRIES {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(InUse::locked(file)),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
             Err(TryLockError::Error(cause)) => return Err(CacheError::File { path, cause }),
         }
     }
     Err(CacheError::InUse)
+}
+
+/// Makes sure that no run on any machine is using a cache, and that no jobs in a queue will.
+fn hold_alone_leased(root: &Path, terms: LeaseTerms) -> Result<InUse, CacheError> {
+    let path = root.join("claims").join(COLLECTION);
+    let lease = Lease::try_acquire(&path, terms).map_err(CacheError::at(&path))?;
+    let alone = InUse { _file: None, lease: Some(lease.ok_or(CacheError::InUse)?) };
+    for folder in ["claims", "jobs"].map(|name| root.join(name)) {
+        for name in folders::names_in(&folder) {
+            let other = folder.join(&name);
+            let is_lease = name.ends_with(lease::SUFFIX) && other != path;
+            if leftovers::batch_run(&name).is_some() || is_lease && lease::is_owned(&other, terms) {
+                return Err(CacheError::InUse);
+            }
+        }
+    }
+    Ok(alone)
 }
 
 fn use_lock(root: &Path) -> Result<(File, PathBuf), CacheError> {

@@ -9,8 +9,10 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Cache, Check, Claimed, GcRoots, Lookup, Patience, Reuse};
-use crate::engine::digest::StageKey;
+use super::{
+    Cache, CacheError, Check, Claim, Claimed, GcRoots, LeaseTerms, Lookup, Patience, Reuse,
+};
+use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::key::KeyRecord;
 use crate::engine::stage::Kind;
 use crate::engine::stage::run_record::RunRecord;
@@ -73,6 +75,114 @@ fn spoil(cache: &Cache, number: u8, damage: impl Fn(&Path)) {
     }
 }
 
+/// Makes a cache that machines share.
+fn shared() -> (tempfile::TempDir, Cache) {
+    let folder = tempfile::tempdir().unwrap();
+    Cache::share(folder.path(), LeaseTerms::default()).unwrap();
+    let cache = Cache::open(folder.path(), Check::Small).unwrap();
+    (folder, cache)
+}
+
+fn mine<'a>(cache: &'a Cache, key: &StageKey, trajectory: Option<&TrajectoryKey>) -> Claim<'a> {
+    let patience = Patience { longest: None, stop: &AtomicBool::new(false), on_wait: &mut || {} };
+    match cache.claim(key, trajectory, Reuse::Allowed, patience).unwrap() {
+        Claimed::Mine(claim) => claim,
+        Claimed::Hit(_) => panic!("it is there"),
+    }
+}
+
+/// Takes a lease over, as another machine does from an owner that gives no sign of life.
+fn take_over(root: &Path, key: &str) {
+    let lease = root.join("claims").join(format!("{key}.lease"));
+    let owner = fs::read_dir(&lease).unwrap().next().unwrap().unwrap().path();
+    fs::rename(owner, lease.join("another")).unwrap();
+}
+
+#[test]
+fn who_was_paused_past_its_lease_publishes_nothing() {
+    let (folder, cache) = shared();
+    let record = record(0);
+    let claim = mine(&cache, &record.key(), None);
+    fs::write(claim.output_folder().join("file"), content(0)).unwrap();
+    take_over(folder.path(), &record.key().to_string());
+    let declared = ["file".to_owned()].into();
+    let key = record.key();
+    let lost = claim.lost();
+    claim.commit("test", &declared, record, RunRecord::default()).unwrap_err();
+    assert!(lost.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(matches!(cache.lookup(&key).unwrap(), Lookup::Miss));
+    assert!(folder.path().join("claims").join(format!("{key}.lease/another")).is_dir());
+}
+
+#[test]
+fn who_was_paused_between_hashing_and_the_manifest_publishes_nothing() {
+    let (folder, cache) = shared();
+    let record = record(0);
+    let claim = mine(&cache, &record.key(), None);
+    // As far as it gets before the manifest.
+    let temporary = claim.scratch_folder().join("manifest.json");
+    take_over(folder.path(), &record.key().to_string());
+    let artifact = crate::engine::stage::artifact::StoredArtifact::new("test", Vec::new());
+    let (key, run) = (record.key(), RunRecord::default());
+    let entry = super::Entry { key, record, trajectory: None, artifact, run };
+    cache.write_manifest(&entry, &temporary).unwrap_err();
+    assert!(!cache.entry_path(&key).exists());
+}
+
+#[test]
+fn state_is_where_the_next_claim_looks_for_it_whoever_had_it_before() {
+    let (folder, cache) = shared();
+    let key = record(0).key();
+    let trajectory: TrajectoryKey = record(1).key().to_string().parse().unwrap();
+    for trajectory in [None, Some(&trajectory)] {
+        let claim = mine(&cache, &key, trajectory);
+        fs::write(claim.state_folder().join("checkpoint"), "17").unwrap();
+        drop(claim);
+        let claim = mine(&cache, &key, trajectory);
+        let state = fs::read_to_string(claim.state_folder().join("checkpoint")).unwrap();
+        assert_eq!(state, "17");
+        // Its process dies: what it leaves is put in order by the next run.
+        std::mem::forget(claim);
+        for name in [Some(key.to_string()), trajectory.map(ToString::to_string)].iter().flatten() {
+            take_over(folder.path(), name);
+        }
+        cache.remove_leftovers();
+        let claim = mine(&cache, &key, trajectory);
+        assert!(claim.state_folder().join("checkpoint").exists());
+        claim.clear_state().unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_collected_from_a_shared_cache_while_someone_uses_it_or_jobs_will() {
+    let (folder, cache) = shared();
+    let claim = mine(&cache, &record(0).key(), None);
+    assert!(matches!(cache.hold_alone(), Err(CacheError::InUse)));
+    drop(claim);
+    let in_use = cache.hold(&mut || {}).unwrap();
+    assert!(matches!(cache.hold_alone(), Err(CacheError::InUse)));
+    drop(in_use);
+    let batch = folder.path().join("jobs/ab12.0.batch");
+    fs::write(&batch, "{}").unwrap();
+    assert!(matches!(cache.hold_alone(), Err(CacheError::InUse)));
+    fs::remove_file(batch).unwrap();
+    drop(cache.hold_alone().unwrap());
+}
+
+#[test]
+fn a_cache_that_is_in_use_does_not_become_a_shared_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), Check::Small).unwrap();
+    let in_use = cache.hold(&mut || {}).unwrap();
+    let share = || Cache::share(folder.path(), LeaseTerms::default());
+    assert!(matches!(share(), Err(CacheError::InUse)));
+    drop(in_use);
+    share().unwrap();
+    put(&Cache::open(folder.path(), Check::Small).unwrap(), 0);
+    let found = Cache::open(folder.path(), Check::Small).unwrap().lookup(&record(0).key()).unwrap();
+    assert!(matches!(found, Lookup::Hit(_)));
+}
+
 #[test]
 fn files_that_were_found_right_are_read_again_once_they_change() {
     let folder = tempfile::tempdir().unwrap();
@@ -113,9 +223,13 @@ proptest! {
     #[test]
     fn a_hit_is_always_right_and_only_what_was_lost_is_missing(
         actions in proptest::collection::vec(any_action(), 1..25),
+        is_shared in any::<bool>(),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
+        if is_shared {
+            Cache::share(root, LeaseTerms::default()).unwrap();
+        }
         let mut cache = Cache::open(root, Check::Small).unwrap();
         let mut model = BTreeMap::<u8, String>::new();
         for action in actions {
@@ -148,7 +262,7 @@ proptest! {
                     }
                     if matches!(action, Action::SpoilIndex) {
                         super::Index::delete(root).unwrap();
-                        fs::write(root.join("index.sqlite"), "not a database, but long enough to be read as one").unwrap();
+                        fs::write(super::index::path(root), "not a database, but long enough to be read as one").unwrap();
                         prop_assert!(Cache::open(root, Check::Small).is_err());
                         Cache::rebuild(root).unwrap();
                     }

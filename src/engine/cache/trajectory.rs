@@ -1,7 +1,8 @@
 //! Trajectories: state that stages share which differ only in how far they go.
 //!
 //! A stage with a horizon keeps its state in `trajectories/<trajectory key>/` instead of its own
-//! working folder. It outlives the stage's end, so that a longer run goes on from a shorter one.
+//! working folder. It outlives the stage's end, so that a longer run goes on from a shorter one. While
+//! someone holds a lease on it, it is in the lease's folder.
 //!
 //! One process uses it at a time, under a lock of its own. No deadlock is possible: a process takes
 //! the lock of one key, then that of the key's trajectory, and waits for nothing while it holds the
@@ -12,11 +13,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::folders::{is_filled, remove};
-use super::lock::{Lock, Wait};
+use super::folders::{is_filled, move_if_there, remove};
+use super::lock::{Lock, LockName, Wait};
 use super::{Cache, CacheError};
 use crate::engine::digest::TrajectoryKey;
 use crate::engine::system::failpoint;
+
+/// The folder of the state in that of a lease; tells the lease of a trajectory from that of a key.
+pub(super) const LEASED: &str = "trajectory";
 
 /// State on disk that stages of one trajectory share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub struct Trajectory {
 pub(super) struct Held {
     pub(super) key: TrajectoryKey,
     pub(super) folder: PathBuf,
+    /// Where the state is while nobody holds it.
+    rest: PathBuf,
     /// Where it goes before it is removed.
     grave: PathBuf,
     /// Gone once it has been given back.
@@ -39,6 +45,11 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Returns who held it before and died, in words, if it was taken over.
+    pub(super) fn taken_from(&self) -> Option<&str> {
+        self.lock.as_ref()?.taken_from()
+    }
+
     /// Removes the state: all of it or nothing, also if the process dies meanwhile.
     pub(super) fn clear(&self) -> Result<(), CacheError> {
         remove(&self.grave)?;
@@ -55,6 +66,11 @@ impl Drop for Held {
     /// Gives it back; an empty folder is no state.
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.folder);
+        if self.folder != self.rest {
+            let above = self.rest.parent().unwrap_or(&self.rest);
+            let _ = fs::create_dir_all(above);
+            let _ = move_if_there(&self.folder, &self.rest);
+        }
         if let Some(lock) = self.lock.take() {
             lock.release();
         }
@@ -91,10 +107,10 @@ impl Cache {
         key: &TrajectoryKey,
         wait: &mut Wait<'_>,
     ) -> Result<Held, CacheError> {
-        let path = self.trajectory_lock(key);
-        let lock = Lock::acquire(&path, "is running this stage with another length", wait)?;
-        failpoint::pass("trajectory.lock.after").map_err(CacheError::at(&path))?;
-        Ok(self.held(key, lock))
+        let name = self.trajectory_lock(key);
+        let lock = Lock::acquire(&name, "is running this stage with another length", wait)?;
+        failpoint::pass("trajectory.lock.after").map_err(CacheError::at(&name.path))?;
+        self.held(key, lock)
     }
 
     /// Removes a trajectory, unless a process uses it; returns the bytes freed.
@@ -102,7 +118,7 @@ impl Cache {
         let Some(lock) = Lock::try_acquire(&self.trajectory_lock(&trajectory.key))? else {
             return Ok(0);
         };
-        self.held(&trajectory.key, lock).clear()?;
+        self.held(&trajectory.key, lock)?.clear()?;
         Ok(trajectory.bytes)
     }
 
@@ -112,19 +128,24 @@ impl Cache {
         keys.filter(|key| Lock::is_held(&self.trajectory_lock(key))).collect()
     }
 
-    fn held(&self, key: &TrajectoryKey, lock: Lock) -> Held {
+    pub(super) fn held(&self, key: &TrajectoryKey, lock: Lock) -> Result<Held, CacheError> {
         let name = key.to_string();
         // Below `work/` whatever a dead process leaves is collected.
         let grave = self.root.join("work").join(&name);
-        Held { key: *key, folder: self.trajectory_root().join(name), grave, lock: Some(lock) }
+        let rest = self.trajectory_root().join(name);
+        let folder = lock.folder().map_or_else(|| rest.clone(), |own| own.join(LEASED));
+        if folder != rest {
+            move_if_there(&rest, &folder)?;
+        }
+        Ok(Held { key: *key, folder, rest, grave, lock: Some(lock) })
     }
 
     fn trajectory_root(&self) -> PathBuf {
         self.root.join("trajectories")
     }
 
-    fn trajectory_lock(&self, key: &TrajectoryKey) -> PathBuf {
-        self.lock_path(&key.to_string())
+    pub(super) fn trajectory_lock(&self, key: &TrajectoryKey) -> LockName {
+        self.lock_name(&key.to_string())
     }
 }
 

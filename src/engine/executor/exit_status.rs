@@ -12,7 +12,9 @@ pub(super) fn death(status: ExitStatus, peak: u64) -> JobOutcome {
     let memory = if peak > 0 { format!(" at {}", gigabytes(peak)) } else { String::new() };
     let message = match status.signal() {
         Some(KILL) => {
-            format!("killed by signal 9{memory}: unless you did that, the system ran out of memory")
+            return JobOutcome::Killed(format!(
+                "killed by signal 9{memory}: unless you did that, the system ran out of memory"
+            ));
         }
         Some(number) => format!("killed by signal {number} ({}){memory}", name(number)),
         None => format!("exited with code {} without a result", status.code().unwrap_or(-1)),
@@ -50,9 +52,8 @@ mod tests {
 
     #[test]
     fn a_kill_names_the_memory_it_had() {
-        let JobOutcome::Failed { message, .. } = death(ExitStatus::from_raw(9), 30_800_000_000)
-        else {
-            panic!("a death is a failure");
+        let JobOutcome::Killed(message) = death(ExitStatus::from_raw(9), 30_800_000_000) else {
+            panic!("signal 9 is a kill");
         };
         assert!(message.contains("signal 9 at 30.80 GB"), "{message}");
         assert!(message.contains("out of memory"), "{message}");

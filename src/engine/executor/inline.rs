@@ -34,6 +34,7 @@ impl<S: StageSet> Executor for Inline<S> {
             threads: submission.threads,
             longest_wait: None,
             log: None,
+            scratch: None,
             stop: Arc::clone(&self.stop),
             emit: Box::new(|_| {}),
         };

@@ -189,7 +189,15 @@ impl Local {
     fn receive(&mut self, (stage, event): Line) -> Option<(StageIndex, JobEvent)> {
         let running = self.running.get_mut(&stage);
         match (event, running) {
-            (Some(event @ (JobEvent::Waiting | JobEvent::Progress(_))), _) => {
+            (
+                Some(
+                    event @ (JobEvent::Waiting
+                    | JobEvent::Queued { .. }
+                    | JobEvent::Progress(_)
+                    | JobEvent::Note(_)),
+                ),
+                _,
+            ) => {
                 return Some((stage, event));
             }
             (Some(JobEvent::Started), Some(running)) => {

@@ -1,18 +1,20 @@
 //! Executors start jobs and tell how they go.
 //!
 //! The scheduler decides what runs; an executor only carries it out. [`Local`] starts a child
-//! process of this program for each job. Another executor needs a way to start
-//! `pcae-run stage --cache DIR --job FILE` elsewhere and to read the lines it prints.
+//! process of this program for each job, [`slurm::Slurm`] submits jobs to a cluster, whose nodes do the
+//! same there.
 
 mod exit_status;
 mod inline;
 mod local;
+pub mod slurm;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::engine::job::{Job, JobEvent};
 use crate::engine::plan::StageIndex;
+use crate::engine::stage::Needs;
 
 pub use inline::Inline;
 pub use local::Local;
@@ -22,6 +24,12 @@ pub use local::Local;
 pub struct Submission {
     /// The stage it is for.
     pub stage: StageIndex,
+    /// The stage's kind.
+    pub kind: String,
+    /// What the stage needs most.
+    pub needs: Needs,
+    /// The name of the run.
+    pub run: String,
     /// What to do.
     pub job: Job,
     /// Where the job file goes.
@@ -53,4 +61,12 @@ pub trait Executor {
 
     /// Asks all running jobs to end.
     fn stop(&mut self, urgency: Urgency);
+
+    /// Starts nothing more: jobs that have not begun end as stopped.
+    fn drain(&mut self) {}
+
+    /// Returns whether jobs wait in a queue elsewhere before they begin.
+    fn is_remote(&self) -> bool {
+        false
+    }
 }

@@ -13,8 +13,17 @@ pub enum JobEvent {
     Waiting,
     /// All that is needed is claimed, the work begins.
     Started,
+    /// It waits in the queue of a cluster.
+    Queued {
+        /// The job there.
+        job: String,
+        /// Why it waits, as the cluster says.
+        reason: String,
+    },
     /// How far the stage is.
     Progress(Progress),
+    /// Something that the user should know.
+    Note(String),
     /// How the job ended.
     Ended(JobOutcome),
 }
@@ -29,6 +38,10 @@ pub enum JobOutcome {
     Cached(StoredResult),
     /// It saved its state and stopped.
     Stopped,
+    /// It goes on without this run.
+    Left,
+    /// It was killed from outside, most likely for want of memory, as the message says.
+    Killed(String),
     /// Another process kept the key or its trajectory for too long.
     Busy(String),
     /// It failed.

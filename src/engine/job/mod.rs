@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,8 @@ pub struct Conditions {
     pub longest_wait: Option<Duration>,
     /// The log so far, and its name once the key is claimed.
     pub log: Option<(PathBuf, PathBuf)>,
+    /// The folder for temporary files, if they are not kept in the cache.
+    pub scratch: Option<PathBuf>,
     /// Set when the stage should save its state and stop.
     pub stop: Arc<AtomicBool>,
     /// Receives what happens.
@@ -155,10 +157,22 @@ impl Job {
         match cache.claim(&self.key, trajectory.as_ref(), self.reuse, patience) {
             Ok(Claimed::Hit(result)) => JobOutcome::Cached(result),
             Ok(Claimed::Mine(claim)) => {
+                if let Some(owner) = claim.taken_from() {
+                    let note = format!("taken over from {owner}, which gives no sign of life");
+                    (conditions.emit)(JobEvent::Note(note));
+                }
                 if let Some((so_far, name)) = &conditions.log {
                     let _ = fs::rename(so_far, name);
                 }
-                self.compute(&stage, cache, claim, conditions)
+                let lost = claim.lost();
+                match self.compute(&stage, cache, claim, conditions) {
+                    JobOutcome::Failed { .. } if lost.load(Ordering::Relaxed) => {
+                        JobOutcome::failed(
+                            "gave no sign of life for too long, so another process took it over",
+                        )
+                    }
+                    outcome => outcome,
+                }
             }
             Err(CacheError::Stopped) => JobOutcome::Stopped,
             Err(error @ CacheError::Waited { .. }) => JobOutcome::Busy(error.to_string()),
@@ -196,7 +210,7 @@ impl Job {
         (conditions.emit)(JobEvent::Started);
         let threads = conditions.threads;
         let mut context = self.context(cache, &claim, conditions);
-        let began = Instant::now();
+        let (began, scratch) = (Instant::now(), context.scratch.clone());
         let point = |name| failpoint::pass(name).map_err(StageError::from);
         let result = point("stage.run.before")
             .and_then(|()| stage.as_stage().run(&mut context))
@@ -215,7 +229,8 @@ impl Job {
             Err(StageError::Failed(error)) => {
                 let mut message = chain(&*error);
                 // The program of a stage may not say so itself.
-                if is_full(cache.root()) && !message.contains("No space left on device") {
+                let is_full = is_full(cache.root()) || is_full(&scratch);
+                if is_full && !message.contains("No space left on device") {
                     message.push_str(": No space left on device");
                 }
                 return JobOutcome::failed(message);
@@ -279,7 +294,7 @@ impl Job {
             writer: ArtifactWriter::new(claim.output_folder()),
             state: claim.state_folder(),
             state_owner: claim.state_owner(),
-            scratch: claim.scratch_folder(),
+            scratch: conditions.scratch.take().unwrap_or_else(|| claim.scratch_folder()),
             device: self.device.clone(),
             files: files.collect(),
             reads_in_place: Cell::new(false),

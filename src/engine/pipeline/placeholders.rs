@@ -93,7 +93,7 @@ pub(super) fn labels(
 }
 
 /// Returns the fields of a value such as `(a: 1, b: 2)`.
-pub(super) fn fields(source: &Source, span: Span) -> impl Iterator<Item = lexer::Field> {
+pub(crate) fn fields(source: &Source, span: Span) -> impl Iterator<Item = lexer::Field> {
     let tokens = lexer::tokens(source.slice(span));
     let own = lexer::fields(&tokens).into_iter().filter(|field| field.depth == 1);
     let absolute = move |inner: Span| Span::new(span.start + inner.start, span.start + inner.end);

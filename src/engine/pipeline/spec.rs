@@ -5,22 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::marker::PhantomData;
 
 use ron::value::RawValue;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use super::bounds::{DEEPEST_BRACKETS, LARGEST_NOTES, LONGEST_NAME, MOST_AXES, MOST_LIMITS};
+use super::bounds::{LARGEST_NOTES, LONGEST_NAME, MOST_AXES, MOST_LIMITS};
 use super::choice::Chooser;
 use super::diagnostic::Diagnostic;
-use super::lexer::{self, Token};
-use super::parse_error;
-use super::punctuation;
+use super::lexer;
 use super::scale::{self, Scale};
 use super::search_paths::{FileProbe, SearchPaths};
 use super::source::{Source, Span};
-use super::values::{Named, dialect, place};
+use super::syntax;
+use super::values::{self, Entries, Named, dialect, place};
 use crate::engine::system::regular_file;
 
 /// An ordered set of labeled values that stages can be expanded over.
@@ -120,32 +117,6 @@ struct Outline<'a> {
     stages: Entries<'a>,
 }
 
-/// A map read as pairs, so that order and duplicates stay visible.
-#[derive(Default)]
-struct Entries<'a>(Vec<(&'a RawValue, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Pairs<'a> {
-            type Value = Entries<'a>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of names to values")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry::<&RawValue, &RawValue>()? {
-                    pairs.push(pair);
-                }
-                Ok(Entries(pairs))
-            }
-        }
-        deserializer.deserialize_map(Pairs(PhantomData))
-    }
-}
-
 impl Spec {
     /// Splits a pipeline file. Mistakes that leave the rest readable come with the result, so that
     /// the rest can be checked too; the others are an error.
@@ -153,21 +124,12 @@ impl Spec {
         source: &Source,
         probe: &FileProbe,
     ) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let tokens = lexer::tokens(source.text());
-        if let Some(place) = lexer::too_deep(&tokens, DEEPEST_BRACKETS) {
-            let message = format!("brackets are nested more than {DEEPEST_BRACKETS} deep");
-            return Err(vec![Diagnostic::new(place, message).help("flatten this value")]);
+        let malformed = syntax::mistakes(source);
+        if !malformed.is_empty() {
+            return Err(malformed);
         }
-        if let Some(attribute) = extension_header(source, &tokens) {
-            return Err(vec![attribute]);
-        }
-        let typed = punctuation::mistakes(source, &tokens);
-        if !typed.is_empty() {
-            return Err(typed);
-        }
-        let outline: Outline<'_> = dialect().from_str(source.text()).map_err(|error| {
-            vec![parse_error::explain(source.text(), &error, "pipeline", |span| span)]
-        })?;
+        let outline: Outline<'_> =
+            values::parse(source, source.text(), "pipeline").map_err(|mistake| vec![mistake])?;
         Reader { source, mistakes: Vec::new() }.read(&outline, probe)
     }
 
@@ -224,14 +186,6 @@ impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
-}
-
-fn extension_header(source: &Source, tokens: &[Token]) -> Option<Diagnostic> {
-    let first = tokens.first()?;
-    first.text(source.text()).starts_with("#!").then(|| {
-        Diagnostic::new(first.span, "`#![enable(..)]` headers are not used in pipeline files")
-            .help("delete this line: the extensions that pipelines need are always on")
-    })
 }
 
 struct Reader<'a> {
@@ -315,38 +269,11 @@ impl Reader<'_> {
     }
 
     fn typed<'de, T: Deserialize<'de>>(&mut self, raw: &'de RawValue) -> Option<T> {
-        let text = raw.get_ron();
-        let base = self.source.span_of(text).start;
-        match dialect().from_str(text) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let shift = |span: Span| Span::new(base + span.start, base + span.end);
-                self.mistakes.push(parse_error::explain(text, &error, "value", shift));
-                None
-            }
-        }
+        values::typed(self.source, raw).map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 
     fn named(&mut self, entries: &Entries<'_>, what: &str) -> Vec<Named> {
-        let mut seen = BTreeMap::<String, Span>::new();
-        let mut found = Vec::new();
-        for (key, value) in &entries.0 {
-            let Some(name) = self.typed::<String>(key) else {
-                continue;
-            };
-            let at = place(self.source, key);
-            if let Some(first) = seen.insert(name.clone(), at) {
-                self.mistakes.push(
-                    Diagnostic::new(at, format!("the {what} `{name}` is defined twice"))
-                        .label("again here")
-                        .context(first, "first here")
-                        .help("rename or delete one of them"),
-                );
-                continue;
-            }
-            found.push(Named { name, at, value: place(self.source, value) });
-        }
-        found
+        values::named(self.source, entries, what, &mut self.mistakes)
     }
 
     /// Reads the files of notes, one note per line.
@@ -440,12 +367,10 @@ impl Reader<'_> {
     fn subset(&mut self, axis: Named, axes: &[Axis]) -> Axis {
         let mut part = Axis::empty(&axis);
         let text = self.source.slice(axis.value);
-        let subset = match dialect().from_str::<Subset>(text) {
+        let subset = match values::parse::<Subset>(self.source, text, "part of an axis") {
             Ok(subset) => subset,
-            Err(error) => {
-                let base = axis.value.start;
-                let shift = |span: Span| Span::new(base + span.start, base + span.end);
-                self.mistakes.push(parse_error::explain(text, &error, "part of an axis", shift));
+            Err(mistake) => {
+                self.mistakes.push(mistake);
                 return part;
             }
         };
@@ -500,12 +425,10 @@ impl Reader<'_> {
         let values = if is_list {
             self.listed(axis.value, text)
         } else {
-            match dialect().from_str::<Entries<'_>>(text) {
+            match values::parse::<Entries<'_>>(self.source, text, "axis") {
                 Ok(entries) => self.labeled(&entries, chooser, &mut absent),
-                Err(error) => {
-                    let base = axis.value.start;
-                    let shift = |span: Span| Span::new(base + span.start, base + span.end);
-                    self.mistakes.push(parse_error::explain(text, &error, "axis", shift));
+                Err(mistake) => {
+                    self.mistakes.push(mistake);
                     return Axis::empty(&axis);
                 }
             }

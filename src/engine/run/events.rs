@@ -27,6 +27,15 @@ pub enum Event {
         /// Why it was not taken from the cache.
         why: String,
     },
+    /// A stage waits in the queue of a cluster.
+    StageQueued {
+        /// Its name.
+        stage: String,
+        /// The job there.
+        job: String,
+        /// Why it waits, as the cluster says.
+        reason: String,
+    },
     /// A stage waits for another run that computes the same key, or the same to another length.
     StageWaits {
         /// Its name.

@@ -54,6 +54,8 @@ pub struct RunReport {
     pub busy: usize,
     /// Stages that were stopped and saved their state.
     pub stopped: Vec<String>,
+    /// How many stages go on without this run.
+    pub left: usize,
     /// Stages that did not start.
     pub skipped: usize,
     /// Keys of the stages that were started, by name.

@@ -50,6 +50,8 @@ pub struct Scheduler<'a, S> {
     /// Whether a stage became ready or room was made since stages were last started.
     may_start: bool,
     running: BTreeMap<StageIndex, Running>,
+    /// Stages that wait in the queue of a cluster, and why they were not taken from the cache.
+    queued: BTreeMap<StageIndex, String>,
     prior_hits: PriorHits,
     /// Failed tries of stages that may try again, with the last message.
     tries: BTreeMap<StageIndex, (u32, String)>,
@@ -91,6 +93,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             ready: ReadyStages::default(),
             may_start: false,
             running: BTreeMap::new(),
+            queued: BTreeMap::new(),
             prior_hits: PriorHits::of(statuses),
             tries: BTreeMap::new(),
             draining: false,
@@ -135,7 +138,13 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             };
             let name = || self.plan.stages()[stage].name.clone();
             match event {
-                JobEvent::Started => {}
+                JobEvent::Started => self.started(stage),
+                JobEvent::Queued { job, reason } => {
+                    (self.emit)(Event::StageQueued { stage: name(), job, reason });
+                }
+                JobEvent::Note(note) => {
+                    (self.emit)(Event::Note { message: format!("{}: {note}", name()) });
+                }
                 JobEvent::Waiting => (self.emit)(Event::StageWaits { stage: name() }),
                 JobEvent::Progress(progress) => {
                     (self.emit)(Event::StageProgress { stage: name(), progress });
@@ -252,7 +261,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
     fn next_to_start(&self) -> Vec<(StageIndex, Needs, usize)> {
         let (jobs, device_jobs) = (self.options.jobs, self.options.device_jobs);
         let running = self.running.values();
-        let mut keys: Vec<_> = running.clone().map(|running| running.key).collect();
+        let mut keys: BTreeSet<_> = running.clone().map(|running| running.key).collect();
         if keys.len() >= jobs {
             return Vec::new();
         }
@@ -274,7 +283,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 Needs::Cpu => side_by_side,
             };
             chosen.push((stage, needs, (self.options.cores / share.max(1)).max(1)));
-            keys.push(ready.key);
+            keys.insert(ready.key);
             device += usize::from(needs == Needs::Device);
             if keys.len() >= jobs {
                 break;
@@ -334,15 +343,34 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         };
         self.running.insert(stage, Running { key, trajectory, since: Instant::now(), needs });
         self.report.keys.insert(planned.name.clone(), key);
-        (self.emit)(Event::StageStarted { stage: planned.name.clone(), key, why });
+        if executor.is_remote() {
+            self.queued.insert(stage, why);
+        } else {
+            (self.emit)(Event::StageStarted { stage: planned.name.clone(), key, why });
+        }
         executor.submit(Submission {
             stage,
+            kind: planned.stage.as_stage().kind().name.to_owned(),
+            needs,
+            run: self.run_id.clone(),
             job,
             job_path: self.cache.job_path(&key, &self.run_id),
             log_path: self.cache.log_path(&key),
             threads,
             timeout: planned.limits.timeout.map(Duration::from_secs).or(self.options.timeout),
         });
+    }
+
+    /// Tells that a stage which was in a queue begins.
+    fn started(&mut self, stage: StageIndex) {
+        let Some((why, running)) = self.queued.remove(&stage).zip(self.running.get_mut(&stage))
+        else {
+            return;
+        };
+        // Time in the queue is not the stage's.
+        running.since = Instant::now();
+        let (stage, key) = (self.plan.stages()[stage].name.clone(), running.key);
+        (self.emit)(Event::StageStarted { stage, key, why });
     }
 
     fn work(&self, stage: StageIndex) -> Option<f64> {
@@ -363,9 +391,12 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             return;
         };
         self.may_start = true;
+        self.queued.remove(&stage);
         let seconds = since.elapsed().as_secs_f64();
         let name = self.plan.stages()[stage].name.clone();
-        self.cache.remove_job(&key, &self.run_id);
+        if !matches!(outcome, JobOutcome::Left) {
+            self.cache.remove_job(&key, &self.run_id);
+        }
         match outcome {
             JobOutcome::Cached(result) => self.hit(stage, result),
             JobOutcome::Executed(result) => {
@@ -378,22 +409,43 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.report.stopped.push(name);
                 self.end(stage, Some(key), Outcome::Stopped, seconds, None);
             }
+            JobOutcome::Left => {
+                self.report.left += 1;
+                self.end(stage, Some(key), Outcome::Stopped, seconds, None);
+            }
+            JobOutcome::Killed(message) => {
+                self.failed(stage, key, seconds, message, false, executor);
+            }
             JobOutcome::Busy(message) => {
                 self.report.busy += 1;
                 self.fail_and_drain(stage, key, seconds, message, executor);
             }
             JobOutcome::Failed { message, permanent } => {
-                if !permanent && self.may_retry(stage, &message) {
-                    (self.emit)(Event::Note { message: format!("retrying `{name}`: {message}") });
-                    self.due.insert(stage);
-                } else {
-                    self.remember(stage, key, Outcome::Failed, seconds, 0);
-                    self.fail_and_drain(stage, key, seconds, message, executor);
-                }
+                self.failed(stage, key, seconds, message, permanent, executor);
             }
         }
         // They may take this one's result or state.
         self.due.extend(self.ready.remove_related(key, trajectory));
+    }
+
+    /// Tries a stage again, or lets it have failed.
+    fn failed(
+        &mut self,
+        stage: StageIndex,
+        key: StageKey,
+        seconds: f64,
+        message: String,
+        permanent: bool,
+        executor: &mut dyn Executor,
+    ) {
+        if !permanent && self.may_retry(stage, &message) {
+            let name = &self.plan.stages()[stage].name;
+            (self.emit)(Event::Note { message: format!("retrying `{name}`: {message}") });
+            self.due.insert(stage);
+        } else {
+            self.remember(stage, key, Outcome::Failed, seconds, 0);
+            self.fail_and_drain(stage, key, seconds, message, executor);
+        }
     }
 
     fn fail_and_drain(
@@ -407,7 +459,10 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         self.fail(stage, Some(key), seconds, message);
         match self.options.on_error {
             OnError::Continue => {}
-            OnError::Finish => self.draining = true,
+            OnError::Finish => {
+                self.draining = true;
+                executor.drain();
+            }
             OnError::Stop => {
                 self.draining = true;
                 executor.stop(Urgency::Soon);

@@ -17,6 +17,46 @@ pub fn name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// Returns the names by which this machine may be known, its own first: the system may call it `login1`
+/// where people write `login1.lab.example`, or the other way around.
+pub fn names() -> Vec<String> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    names_of(&name(), &read("/etc/resolv.conf"), &read("/etc/hosts"))
+}
+
+/// Returns a host's name, the one without its domain, and those with a domain that the system knows.
+fn names_of(name: &str, resolver: &str, hosts: &str) -> Vec<String> {
+    let short = name.split('.').next().unwrap_or(name);
+    let mut names = vec![name.to_owned(), short.to_owned()];
+    let code = |line: &str| line.split('#').next().unwrap_or_default().to_owned();
+    for line in resolver.lines().map(code) {
+        let mut words = line.split_whitespace();
+        if matches!(words.next(), Some("search" | "domain")) && short == name {
+            names.extend(words.map(|domain| format!("{short}.{domain}")));
+        }
+    }
+    for line in hosts.lines().map(code) {
+        let own = line.split_whitespace().skip(1).filter(|alias| {
+            alias.strip_prefix(short).is_some_and(|domain| domain.starts_with('.'))
+        });
+        names.extend(own.map(str::to_owned));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// Returns what tells this start of this machine, and the processes that can be seen from here, from every
+/// other: nothing that another machine or a container could have, too.
+pub fn identity() -> String {
+    static IDENTITY: LazyLock<String> = LazyLock::new(|| {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        format!("{} {} {}", name(), boot.trim(), processes.display())
+    });
+    IDENTITY.clone()
+}
+
 /// Returns how many processor cores this process may use.
 pub fn cores() -> usize {
     *CORES
@@ -49,6 +89,16 @@ fn model_name(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_known_with_and_without_its_domain() {
+        let resolver = "nameserver 10.0.0.1\nsearch lab.example example # ours\n";
+        let hosts = "127.0.0.1 localhost\n10.0.0.7 login1.cluster login1 # login10.x\n";
+        let names = |name: &str| names_of(name, resolver, hosts);
+        let expected = ["login1", "login1.lab.example", "login1.example", "login1.cluster"];
+        assert_eq!(names("login1"), expected);
+        assert_eq!(names("login2.other.example"), ["login2.other.example", "login2"]);
+    }
 
     #[test]
     fn the_processor_is_named_as_the_system_names_it() {

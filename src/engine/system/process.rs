@@ -258,6 +258,15 @@ fn parent_is(process: u32) -> bool {
     getppid().is_some_and(|found| found.as_raw_pid().unsigned_abs() == process)
 }
 
+/// Returns when a process began, as its machine counts; nothing if it has ended.
+pub fn began(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let is_over = matches!(fields.first(), Some(&("Z" | "X")));
+    fields.get(19).filter(|_| !is_over)?.parse().ok()
+}
+
 /// Returns the largest resident memory of a process in bytes, where the system tells.
 pub fn peak_memory(process: &str) -> Option<u64> {
     let status = fs::read_to_string(Path::new("/proc").join(process).join("status")).ok()?;

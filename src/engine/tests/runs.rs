@@ -100,6 +100,7 @@ fn a_job_of_another_version_is_refused() {
         threads: 1,
         longest_wait: None,
         log: None,
+        scratch: None,
         stop: Arc::default(),
         emit: Box::new(|_| {}),
     };

@@ -204,7 +204,8 @@ fn perform(fixture: &Fixture, job: Job, longest_wait: Option<Duration>) -> Worke
     let flag = Arc::clone(&stop);
     let thread = thread::spawn(move || {
         let emit = Box::new(move |event| drop(sender.send(event)));
-        let conditions = Conditions { threads: 1, longest_wait, log: None, stop: flag, emit };
+        let (log, scratch) = (None, None);
+        let conditions = Conditions { threads: 1, longest_wait, log, scratch, stop: flag, emit };
         job.perform::<TestStage>(&Cache::open(&folder, Check::Small).unwrap(), conditions)
     });
     Worker { events, stop, thread }

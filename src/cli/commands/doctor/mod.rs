@@ -1,5 +1,7 @@
 //! `pcae-run doctor`: checks on the user's own disk what the cache relies on, and shows the device
-//! that stages would use.
+//! that stages would use; on a node of a cluster, too, if asked.
+
+mod node;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,21 +9,72 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cli::args::Common;
+use crate::cli::args::{Common, DoctorArgs};
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal::{self, Tone, paint};
 use crate::cli::workspace::open_cache;
 use crate::device;
 use crate::engine::cache::{Cache, is_network};
+use crate::engine::site::ExecutorKind;
 use crate::engine::system::clock;
 use crate::engine::system::host;
 
 type CheckResult = Result<String, String>;
 
-/// Runs every check; a failed one makes the exit code 5.
-pub(super) fn doctor(common: &Common) -> Result<ExitCode, CommandError> {
+/// What came of a check.
+#[derive(Debug, Serialize, Deserialize)]
+struct Check {
+    check: String,
+    ok: bool,
+    detail: String,
+}
+
+impl Check {
+    fn of(name: &str, result: CheckResult) -> Self {
+        let ok = result.is_ok();
+        let (Ok(detail) | Err(detail)) = result;
+        Self { check: name.to_owned(), ok, detail }
+    }
+}
+
+/// Runs every check; a failed one makes the exit code 5. As the job of another `doctor`, it tells that one.
+pub(super) fn doctor(common: &Common, args: &DoctorArgs) -> Result<ExitCode, CommandError> {
+    if let Some(folder) = &args.report {
+        node::report(common, folder, args.scratch.as_deref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut all_passed = print(common, "", &checks_here(common)?);
+    if common.given_site.is_some() {
+        match common.site.executor {
+            ExecutorKind::Slurm => all_passed &= print(common, "node: ", &node::checks(common)?),
+            ExecutorKind::Local => terminal::note(&format!(
+                "the site `{}` runs stages on this machine, so no node is checked",
+                common.site.name
+            )),
+        }
+    }
+    Ok(if all_passed { ExitCode::SUCCESS } else { Finding::Unhealthy.into() })
+}
+
+/// Prints what came of checks; returns whether all passed.
+fn print(common: &Common, place: &str, checks: &[Check]) -> bool {
+    for Check { check, ok, detail } in checks {
+        let name = format!("{place}{check}");
+        if common.json {
+            terminal::json(&json!({"check": name, "ok": ok, "detail": detail}));
+            continue;
+        }
+        let word = if *ok { paint(Tone::Good, "ok  ") } else { paint(Tone::Bad, "FAIL") };
+        terminal::line(&format!("{word} {name:<19} {detail}"));
+    }
+    checks.iter().all(|check| check.ok)
+}
+
+/// Runs the checks of this machine.
+fn checks_here(common: &Common) -> Result<Vec<Check>, CommandError> {
     let disk = disk_folder(common);
     let folder = disk.join(format!(".pcae-run-doctor-{}", std::process::id()));
     fs::create_dir_all(&folder)
@@ -38,20 +91,7 @@ pub(super) fn doctor(common: &Common) -> Result<ExitCode, CommandError> {
         ("threads", Ok(terminal::count(host::cores(), "core"))),
     ];
     let _ = fs::remove_dir_all(&folder);
-    let mut failed = false;
-    for (name, result) in &checks {
-        failed |= result.is_err();
-        let (word, detail) = match result {
-            Ok(detail) => (paint(Tone::Good, "ok  "), detail),
-            Err(detail) => (paint(Tone::Bad, "FAIL"), detail),
-        };
-        if common.json {
-            terminal::json(&json!({"check": name, "ok": result.is_ok(), "detail": detail}));
-        } else {
-            terminal::line(&format!("{word} {name:<14} {detail}"));
-        }
-    }
-    Ok(if failed { Finding::Unhealthy.into() } else { ExitCode::SUCCESS })
+    Ok(checks.into_iter().map(|(name, result)| Check::of(name, result)).collect())
 }
 
 /// Returns the cache folder, or the one above it that is there: a check makes no cache.
