@@ -297,7 +297,7 @@ impl Drop for Heartbeat {
 mod tests {
     use super::*;
 
-    const TERMS: LeaseTerms = LeaseTerms { expiry: Duration::from_millis(300) };
+    const TERMS: LeaseTerms = LeaseTerms { expiry: Duration::from_secs(1) };
 
     /// Makes a lease of a process that is on another machine, or that this one does not have.
     fn of_another(path: &Path, machine: &str) -> String {

@@ -78,7 +78,9 @@ impl Cache {
     /// Looks a key up; its files may be damaged.
     pub fn find(&self, key: &StageKey) -> Result<Option<ResultSummary>, CacheError> {
         if let Some(found) = self.index.outline(key)? {
-            return Ok(Some(found));
+            // Collected from another machine, whose index knows of it.
+            let is_gone = self.terms.is_some() && !self.entry_path(key).exists();
+            return Ok(Some(found).filter(|_| !is_gone));
         }
         // A process that died between its last two steps left a manifest but no index row.
         let Some(entry) = self.read_entry(key)? else {

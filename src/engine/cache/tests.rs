@@ -5,6 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -75,10 +76,13 @@ fn spoil(cache: &Cache, number: u8, damage: impl Fn(&Path)) {
     }
 }
 
+/// How long leases last.
+const LEASE: Duration = Duration::from_secs(1);
+
 /// Makes a cache that machines share.
 fn shared() -> (tempfile::TempDir, Cache) {
     let folder = tempfile::tempdir().unwrap();
-    Cache::share(folder.path(), LeaseTerms::default()).unwrap();
+    Cache::share(folder.path(), LeaseTerms { expiry: LEASE }).unwrap();
     let cache = Cache::open(folder.path(), Check::Small).unwrap();
     (folder, cache)
 }
@@ -146,6 +150,7 @@ fn state_is_where_the_next_claim_looks_for_it_whoever_had_it_before() {
         for name in [Some(key.to_string()), trajectory.map(ToString::to_string)].iter().flatten() {
             take_over(folder.path(), name);
         }
+        std::thread::sleep(2 * LEASE);
         cache.remove_leftovers();
         let claim = mine(&cache, &key, trajectory);
         assert!(claim.state_folder().join("checkpoint").exists());
@@ -167,6 +172,22 @@ fn nothing_is_collected_from_a_shared_cache_while_someone_uses_it_or_jobs_will()
     assert!(matches!(cache.hold_alone(), Err(CacheError::InUse)));
     fs::remove_file(batch).unwrap();
     drop(cache.hold_alone().unwrap());
+}
+
+#[test]
+fn what_another_machine_has_collected_or_published_is_known_without_its_index() {
+    let (folder, cache) = shared();
+    (0..2).for_each(|number| put(&cache, number));
+    // As another machine does, which has another index.
+    let node = Cache::open_on_node(folder.path()).unwrap();
+    assert!(matches!(node.lookup(&record(0).key()).unwrap(), Lookup::Hit(_)));
+    fs::remove_file(cache.entry_path(&record(0).key())).unwrap();
+    assert!(matches!(cache.lookup(&record(0).key()).unwrap(), Lookup::Miss));
+    put(&node, 2);
+    assert!(cache.index.outline(&record(2).key()).unwrap().is_none(), "it has not written there");
+    assert!(matches!(cache.lookup(&record(2).key()).unwrap(), Lookup::Hit(_)));
+    put(&cache, 0);
+    assert!(matches!(cache.lookup(&record(0).key()).unwrap(), Lookup::Hit(_)));
 }
 
 #[test]
@@ -193,7 +214,7 @@ fn files_that_were_found_right_are_read_again_once_they_change() {
         cache.locator().locate(&found).unwrap()
     };
     // Times of files may be kept to two seconds.
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(4));
     let both = [see(0), see(1)];
     for _ in 0..2 {
         assert!(cache.check_all(&both.each_ref()).unwrap().is_empty());

@@ -48,6 +48,8 @@ pub(super) struct Task {
     missing: Option<Instant>,
     /// The node it ran on.
     pub(super) node: String,
+    /// Whether it may have run, so that it may have left a result.
+    may_have_run: bool,
     /// Whether its phase has been told.
     is_told: bool,
 }
@@ -152,6 +154,7 @@ impl Tasks {
                 phase: Phase::Submitted,
                 missing: None,
                 node: String::new(),
+                may_have_run: true,
                 is_told: true,
             };
             self.tasks.insert(self.next, task);
@@ -167,9 +170,17 @@ impl Tasks {
         let place = *self.found.get(key)?;
         let task = self.tasks.get(&place.task)?;
         let (batch, record) = self.record(place)?;
-        let is_over = matches!(task.phase, Phase::Ended { .. });
-        if is_over && !batch.result_path(record).exists() {
-            return None;
+        match StageResult::read(&batch.result_path(record)) {
+            Some(result) if result.is_final() => {}
+            // Stopped or failed before: what a new run is there for.
+            Some(_) => {
+                if self.is_orphan(task.batch) {
+                    let _ = fs::remove_file(batch.result_path(record));
+                }
+                return None;
+            }
+            None if matches!(task.phase, Phase::Ended { .. }) => return None,
+            None => {}
         }
         self.wait(stage, place);
         Some(place.task)
@@ -225,6 +236,10 @@ impl Tasks {
                 self.waiting.remove(&place.task);
             }
         }
+    }
+
+    fn is_orphan(&self, batch: usize) -> bool {
+        self.batches.get(batch).and_then(Option::as_ref).is_some_and(|known| known.is_orphan)
     }
 
     fn is_own(&self, batch: usize) -> bool {
@@ -353,10 +368,11 @@ impl Tasks {
     /// Takes note of what the queue says; returns the tasks that it does not list.
     pub(super) fn update(&mut self, found: &[TaskStatus]) -> Vec<TaskId> {
         self.confirm(found);
-        let mut listed = BTreeSet::new();
+        let (mut listed, mut batches) = (BTreeSet::new(), BTreeSet::new());
         for status in found {
             if let Some(number) = self.by_id.get(&status.id).copied() {
                 listed.insert(number);
+                batches.extend(self.tasks.get(&number).map(|task| task.batch));
                 self.set(number, status);
             }
         }
@@ -368,6 +384,12 @@ impl Tasks {
                 continue;
             }
             task.missing.get_or_insert_with(Instant::now);
+            if matches!(task.phase, Phase::Pending(_)) && batches.contains(&task.batch) {
+                // A task of an array that is cancelled while it waits is not listed any more, the others are.
+                task.phase = Phase::Ended { end: Some(End::Cancelled), at: Instant::now() };
+                task.is_told = false;
+                continue;
+            }
             missing.extend(ids[number].clone());
         }
         missing
@@ -401,6 +423,12 @@ impl Tasks {
             },
         };
         if phase != task.phase {
+            task.may_have_run = match (&phase, &task.phase) {
+                (Phase::Pending(_), _) => false,
+                // From one answer to the next it can have run and ended, unless someone cancelled it.
+                (Phase::Ended { end: Some(End::Cancelled), .. }, Phase::Pending(_)) => false,
+                _ => true,
+            };
             task.phase = phase;
             task.is_told = false;
         }
@@ -438,7 +466,7 @@ impl Tasks {
                 task.phase = Phase::Ended { end: None, at: missing };
             }
             if let Phase::Ended { at, .. } = task.phase
-                && at.elapsed() >= grace
+                && (at.elapsed() >= grace || !task.may_have_run)
             {
                 ended.push(number);
             }

@@ -1,7 +1,7 @@
 //! The executor against a scheduler that lags, loses answers, loses jobs and lies, at random.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -51,11 +51,11 @@ impl Dice {
 struct Faults {
     lost_answers: usize,
     lost_jobs: usize,
-    hidden_tasks: usize,
+    hidden_jobs: usize,
     later: usize,
 }
 
-const NONE: Faults = Faults { lost_answers: 0, lost_jobs: 0, hidden_tasks: 0, later: 0 };
+const NONE: Faults = Faults { lost_answers: 0, lost_jobs: 0, hidden_jobs: 0, later: 0 };
 
 #[derive(Default)]
 struct Counts {
@@ -202,15 +202,11 @@ impl Controller for Fake {
         if self.chance(self.faults.lost_answers) {
             return Err(NoAnswer("Unable to contact slurm controller".to_owned()));
         }
-        let hidden = self.faults.hidden_tasks;
-        let mut found = Vec::new();
-        for at in 0..self.tasks.len() {
-            if self.chance(hidden) {
-                continue;
-            }
-            found.push(status(&self.tasks[at]));
-        }
-        Ok(found)
+        // A job is hidden with all its tasks.
+        let names: BTreeSet<String> = self.tasks.iter().map(|task| task.name.clone()).collect();
+        let hidden = self.faults.hidden_jobs;
+        let hidden: BTreeSet<_> = names.into_iter().filter(|_| self.chance(hidden)).collect();
+        Ok(self.tasks.iter().filter(|task| !hidden.contains(&task.name)).map(status).collect())
     }
 
     fn accounting(&mut self, tasks: &[TaskId]) -> Result<Vec<TaskStatus>, NoAnswer> {
@@ -288,7 +284,7 @@ fn round(seed: u64) {
     let mut dice = Dice(seed ^ 0xDEAD);
     let mut percent = || dice.below(40);
     let faults =
-        Faults { lost_answers: percent(), lost_jobs: percent(), hidden_tasks: percent(), later: 0 };
+        Faults { lost_answers: percent(), lost_jobs: percent(), hidden_jobs: percent(), later: 0 };
     let (fake, counts) = Fake::new(fixture.cache_folder(), seed, faults);
     let report = run(&fixture, &site(), fake, &mut |_| {});
     assert_eq!(report.failed, [], "seed {seed}");

@@ -85,7 +85,7 @@ impl Worker<'_> {
 
 impl StageResult {
     /// Returns whether another try would change nothing.
-    const fn is_final(&self) -> bool {
+    pub(super) const fn is_final(&self) -> bool {
         matches!(self.outcome, JobOutcome::Executed(_) | JobOutcome::Cached(_))
     }
 }
