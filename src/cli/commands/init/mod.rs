@@ -76,9 +76,9 @@ fn print(common: &Common, inspection: &Inspection, settings: &Settings, out: &Pa
     if common.json {
         terminal::json(&json!({
             "file": out, "kind": inspection.kind, "samples": inspection.count, "form": inspection.form,
-            "classes": inspection.classes, "duplicates": inspection.statistics.duplicates,
-            "columns": inspection.columns, "standardized": settings.is_standardized,
-            "notes": inspection.notes,
+            "classes": inspection.classes, "range": inspection.range,
+            "duplicates": inspection.statistics.duplicates, "columns": inspection.columns,
+            "standardized": settings.is_standardized, "notes": inspection.notes,
         }));
         return;
     }
@@ -115,8 +115,14 @@ fn print_columns(columns: &Columns, out: &Path) {
     for column in columns.left_out_in_words() {
         terminal::note(&format!("{} {column}", paint(Tone::Busy, "left out:")));
     }
+    let out = out.display();
+    if let Some(few) = columns.few_valued_in_words() {
+        let what = paint(Tone::Busy, "few different whole numbers:");
+        terminal::note(&format!(
+            "{what} {few}; if these are categories, delete them from `columns` in {out}"
+        ));
+    }
     if columns.has_usable() {
-        let out = out.display();
         terminal::note(&format!(
             "to use a column of numbers after all, add it to `columns` in {out}"
         ));
@@ -144,7 +150,7 @@ fn summary(inspection: &Inspection) -> String {
         1 => ", 1 class".to_owned(),
         classes => format!(", {classes} classes"),
     };
-    let (low, high) = (inspection.statistics.low, inspection.statistics.high);
+    let (low, high) = inspection.range;
     format!("{}: {samples}{classes}, range {} to {}", inspection.kind, rounded(low), rounded(high))
 }
 
