@@ -351,7 +351,7 @@ fn the_fields_of_commands_on_tables_and_data_are_documented_beside_their_names()
     sandbox.write("data.csv", &format!("id,code,x,y\n{}", rows.collect::<String>()));
     let data = check("pcae-run init:", &["init", "data.csv"], &[]);
     assert_eq!(data[0]["columns"]["few_valued"][0]["name"], "code", "{data:?}");
-    assert_eq!(data[0]["range"], serde_json::json!([0.0, 30.5]));
+    assert_eq!(data[0]["range"], serde_json::json!([0.0, 28.5]));
     check("ERRORS", &["trace", "t", "none", "x"], &[]);
     check("ERRORS", &["diff", "before", "nowhere"], &[]);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::inspect::{InspectError, Inspection, MOST_IMAGES, MOST_VALUES};
-use super::rounded;
+use super::range as in_words;
 use crate::data::{
     ArrayContent, ArrayFile, ArraySummary, ArrayValues, DataError, DatasetSpec, Files, Layout,
     Numbers, PixelRange, scan_values, summarize_arrays,
@@ -84,10 +84,9 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
 fn content(values: &ArrayValues, size: usize, layout: Layout) -> (ArrayContent, Option<String>) {
     let Some(range) = values.range else {
         let note = format!(
-            "values from {} to {} are not those of pixels (0 to 1, -1 to 1 or 0 to 255): every image \
-             is taken as one vector of {size} values",
-            rounded(values.low),
-            rounded(values.high)
+            "values from {} are not those of pixels (0 to 1, -1 to 1 or 0 to 255): every image is \
+             taken as one vector of {size} values",
+            in_words(values.low, values.high)
         );
         return (ArrayContent::Vectors, Some(note));
     };

@@ -102,8 +102,8 @@ impl Columns {
 
     /// Names the columns of few different whole numbers, with how many; nothing if there are none.
     pub(super) fn few_valued_in_words(&self) -> Option<String> {
-        let counted = |column: &FewValued| (column.name.as_str(), Some(column.distinct));
-        let named = listed_with(self.few_valued.iter().map(counted));
+        let few = self.few_valued.iter();
+        let named = listed_with(few.map(|column| (column.name.as_str(), Some(column.distinct))));
         (!self.few_valued.is_empty()).then_some(named)
     }
 
