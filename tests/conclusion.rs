@@ -33,7 +33,13 @@ const RECORDED: &str = r#"Pipeline(
 #[test]
 fn a_run_ends_and_a_report_opens_with_the_conclusion() {
     let sandbox = Sandbox::new(RECORDED);
-    let told = sandbox.call(&["pipeline.ron"]).ok().stdout;
+    let run = sandbox.call(&["pipeline.ron"]).ok();
+    assert!(
+        run.stderr.contains("wrote reports/own: index.html and 9 other files\n"),
+        "{}",
+        run.stderr
+    );
+    let told = run.stdout;
     assert!(told.starts_with("Conclusion. The intrinsic dimension is about 4: 2 of 2 "), "{told}");
     assert!(told.lines().take(8).all(|line| line.chars().count() <= 100), "{told}");
     assert!(told.contains("- Raise `latent`, for instance to 32."), "{told}");

@@ -52,6 +52,26 @@ fn the_time_of_a_first_run_on_data_from_files_is_predicted() {
 }
 
 #[test]
+fn the_time_of_estimates_is_predicted_before_a_first_run() {
+    let sandbox = Sandbox::new(
+        r#"Pipeline(name: "own", axes: {"seed": [0, 1, 2, 3, 4, 5, 6, 7]}, stages: {
+            "points": Dataset(
+                source: Manifold(shape: Gaussian(dimension: 5, ambient: 8), samples: 5000, seed: 0),
+            ),
+            "dimension-{seed}": Estimate(
+                points: "points", estimator: Mle(neighbors: 20, form: Pope), interval: (seed: Axis(seed)),
+            ),
+        })"#,
+    );
+    let plan = sandbox.call(&["plan", "pipeline.ron", "--json"]).ok().events();
+    let predicted = &plan.last().unwrap()["prediction"];
+    assert_eq!(predicted["counted"], 8, "{predicted}");
+    assert_eq!(predicted["unknown"], serde_json::json!({"Dataset": 1}));
+    let seconds = |at: usize| predicted["seconds"][at].as_f64().unwrap();
+    assert!(seconds(0) > 1.0 && seconds(1) < 1000.0, "seconds to minutes: {predicted}");
+}
+
+#[test]
 fn only_the_chosen_stages_count() {
     let sandbox = Sandbox::new(LONG);
     let chosen = sandbox.call(&["pipeline.ron", "--until", "images"]).ok();

@@ -4,6 +4,8 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::sandbox::{Outcome, RECORDS, SUMS, Sandbox, files, program};
 
 /// A project with `pipelines/sums.ron` in it, beside a folder `elsewhere`.
@@ -141,10 +143,10 @@ fn status_tells_what_runs_and_what_failed() {
     let mut command = sandbox.command(&["pipeline.ron", "-j", "2", "-k"]);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let status = || sandbox.call(&["status", "--json"]).ok().events();
-    let state = |events: &[serde_json::Value], stage: &str| {
+    let state = |events: &[Value], stage: &str| {
         events.iter().find(|event| event["stage"] == stage).unwrap()["state"].clone()
     };
-    let both = |events: &[serde_json::Value]| {
+    let both = |events: &[Value]| {
         state(events, "slow") == "running" && state(events, "broken") == "failed"
     };
     while !sandbox.path().join("cache/index.sqlite").exists() {
@@ -245,19 +247,22 @@ fn every_field_that_is_printed_as_json_is_documented() {
     sandbox.edit("Command(", "Comand(");
     call(&["plan", "pipeline.ron"]);
     assert!(lines.len() > 40, "{}", lines.len());
-    // Names that a pipeline gives are no fields.
-    let given = ["labels", "unknown", "damaged", "index"];
-    let mut waiting: Vec<serde_json::Value> =
-        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let values: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for event in values.iter().filter_map(|value| value["event"].as_str()) {
+        assert!(page.contains(&format!("\n  {event} ")), "the event {event}");
+    }
+    assert_documented(&page, values, &["labels", "unknown", "damaged", "index"]);
+}
+
+/// Asserts that a text names every field; what is inside of `given` has names that a pipeline gives.
+fn assert_documented(text: &str, values: Vec<Value>, given: &[&str]) {
+    let mut waiting = values;
     while let Some(value) = waiting.pop() {
-        if let Some(event) = value.get("event").and_then(serde_json::Value::as_str) {
-            assert!(page.contains(&format!("\n  {event} ")), "the event {event}");
-        }
         match value {
-            serde_json::Value::Array(items) => waiting.extend(items),
-            serde_json::Value::Object(fields) => {
+            Value::Array(items) => waiting.extend(items),
+            Value::Object(fields) => {
                 for (name, inner) in fields {
-                    assert!(page.contains(&format!("`{name}`")), "the field `{name}`");
+                    assert!(text.contains(&format!("`{name}`")), "the field `{name}` in:\n{text}");
                     if !given.contains(&name.as_str()) {
                         waiting.push(inner);
                     }
@@ -266,4 +271,87 @@ fn every_field_that_is_printed_as_json_is_documented() {
             _ => {}
         }
     }
+}
+
+/// Scores of two models beside published ones, at two scales.
+const PUBLISHED: &str = r#"Pipeline(
+    name: "own",
+    scales: {"small": (base: "4"), "large": (base: "9")},
+    scale: "small",
+    axes: {"model": {"sure": "4", "noisy": "5"}, "seed": [0, 1, 2]},
+    stages: {
+        "score-{model}-{seed}": Command(
+            args: ["sh", "-c", "printf '{\"x\": %s}' $0.$1 > record.json", Axis(model), "{seed}"],
+            outputs: ["record.json"], yields: "record",
+        ),
+        "base": Command(args: ["sh", "-c", "echo $0 > out", AtScale(base)], outputs: ["out"]),
+        "t": Table(
+            records: [Each("score-{model}-{seed}")], caption: "c", label: "Table 1",
+            rows: ["model"], over: ["seed"], published_runs: 50,
+            values: [Value(field: "x", title: "X", margin: Absolute(1), published: {
+                "sure": (9.1, 0.1), "noisy": (5.6, 1.2),
+            })],
+        ),
+        "old": Table(
+            records: [Each("score-{model}-{seed}")], caption: "c", label: "l", rows: ["model"], over: ["seed"],
+            values: [Value(field: "x", title: "X")],
+        ),
+    },
+)"#;
+
+#[test]
+fn the_fields_of_commands_on_tables_and_data_are_documented_beside_their_names() {
+    let sandbox = Sandbox::new(PUBLISHED);
+    let page = sandbox.call(&["explain", "json"]).ok().stdout;
+    let check = |part: &str, args: &[&str], given: &[&str]| {
+        let text = page.split("\n\n").find(|text| text.contains(part)).unwrap();
+        let called = sandbox.call(&[args, &["--json"]].concat());
+        assert!(!called.stdout.is_empty(), "{args:?}: {}", called.stderr);
+        assert_documented(text, called.events(), given);
+        called.events()
+    };
+    sandbox.run().ok();
+    let report = check("pcae-run report:", &["report", "pipeline.ron"], &[]);
+    assert!(report[0]["file"].as_str().unwrap().ends_with("index.html"), "{report:?}");
+    check("pcae-run report:", &["report", "pipeline.ron", "--check"], &[]);
+    let given = ["labels", "settings", "over", "measured"];
+    let traced = check("pcae-run trace:", &["trace", "t", "sure", "x"], &given);
+    assert_eq!((&traced[2]["depth"], &traced[2]["over"]["seed"]), (&1.into(), &"2".into()));
+    check("pcae-run trace:", &["trace", "t", "sure", "x", "reports/own-small"], &given);
+    let compared = check("pcae-run compare:", &["compare"], &["counts"]);
+    assert_eq!(compared.len(), 3, "{compared:?}");
+    let words = page.split("\n\n").find(|text| text.contains("pcae-run compare:")).unwrap();
+    for (verdict, _) in compared[2]["counts"].as_object().unwrap() {
+        assert!(words.contains(verdict.as_str()), "the verdict {verdict}");
+    }
+    // The runs that are added have events, too.
+    let decided = sandbox.call(&["compare", "--until-decided", "--most", "4", "--json"]).ok();
+    assert_documented(&page, decided.events(), &["counts", "added", "labels", "unknown"]);
+    assert!(decided.events().iter().any(|line| line["added"].is_object()));
+    let against = check("--against", &["plan", "--against", "large"], &["only", "values"]);
+    assert_eq!(
+        against[0]["settings"][0]["values"],
+        serde_json::json!({"small": "\"4\"", "large": "\"9\""})
+    );
+
+    fs::rename(sandbox.path().join("reports/own-small"), sandbox.path().join("before")).unwrap();
+    sandbox.edit(r#""sure": "4""#, r#""sure": "6""#);
+    sandbox.edit(r#""noisy": "5"}"#, r#""loud": "5"}"#);
+    sandbox.edit(r#""noisy": (5.6"#, r#""loud": (5.6"#);
+    sandbox.edit(r#""old": Table("#, r#""new": Table("#);
+    sandbox.run().ok();
+    let moved = check("pcae-run diff:", &["diff", "before", "reports/own-small"], &[]);
+    for movement in ["moved", "appeared", "vanished"] {
+        let is_so = |line: &&Value| line["movement"] == movement && line["place"].is_array();
+        assert!(moved.iter().any(|line| is_so(&line)), "{movement}: {moved:?}");
+    }
+    assert!(moved.iter().any(|line| line["change"].is_string()), "{moved:?}");
+
+    let rows = (0..60).map(|row| format!("{row},{},{}.5,{}\n", row % 3, row * row % 31, row % 7));
+    sandbox.write("data.csv", &format!("id,code,x,y\n{}", rows.collect::<String>()));
+    let data = check("pcae-run init:", &["init", "data.csv"], &[]);
+    assert_eq!(data[0]["columns"]["few_valued"][0]["name"], "code", "{data:?}");
+    assert_eq!(data[0]["range"], serde_json::json!([0.0, 28.5]));
+    check("ERRORS", &["trace", "t", "none", "x"], &[]);
+    check("ERRORS", &["diff", "before", "nowhere"], &[]);
 }

@@ -5,6 +5,17 @@ use crate::geometry::Neighbors;
 use crate::numerics::Points;
 use crate::numerics::units::Fraction;
 
+/// Operations that take as long as looking at the distance of one pair of points.
+const PER_PAIR: f64 = 450.0;
+/// Operations that take as long as choosing one neighbor, and what an estimator makes of it.
+const PER_NEIGHBOR: f64 = 1e4;
+
+/// Counts the operations of searching so many neighbors of some points among all.
+pub(super) fn searching(queries: usize, points: usize, width: usize, count: usize) -> f64 {
+    let compared = points as f64 * (2.0 * width as f64 + PER_PAIR);
+    queries.min(points) as f64 * (compared + PER_NEIGHBOR * count as f64)
+}
+
 /// An estimator with its settings.
 pub(super) trait Estimator: Sync {
     /// Estimates the dimension of the points, with neighbors that were found before if there are.
@@ -57,6 +68,11 @@ pub(super) trait Estimator: Sync {
     /// Returns of how many points of a reference manifold the neighbors suffice to calibrate it.
     fn calibration_queries(&self) -> usize {
         400
+    }
+
+    /// Counts the operations on points of so many coordinates, beside the search of neighbors.
+    fn operations(&self, points: usize, width: usize) -> f64 {
+        points as f64 * width as f64
     }
 
     /// Returns whether the order of the coordinates counts.

@@ -66,6 +66,11 @@ impl LocalPca {
     }
 }
 
+/// Operations that take as long as what is done once for each neighborhood, and how much longer
+/// those on small matrices take than on large ones.
+const PER_SPECTRUM: f64 = 5e5;
+const SMALL: f64 = 5.0;
+
 impl Estimator for LocalPca {
     fn estimate(
         &self,
@@ -94,6 +99,16 @@ impl Estimator for LocalPca {
     /// Axes of one neighborhood take long to find, and the counts of neighborhoods hardly scatter.
     fn calibration_queries(&self) -> usize {
         100
+    }
+
+    fn operations(&self, points: usize, width: usize) -> f64 {
+        match self.neighbors {
+            Some(count) => {
+                let axes = PrincipalAxes::operations(count, width);
+                points as f64 * (PER_SPECTRUM + SMALL * axes)
+            }
+            None => PrincipalAxes::operations(points, width),
+        }
     }
 
     fn counts_all_axes(&self) -> bool {

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::EstimateError;
-use self::estimator::{Estimator, estimators};
+use self::estimator::{Estimator, estimators, searching};
 pub use self::interval::{Interval, IntervalSpec};
 pub use self::relevance::{Basis, JacobianWeights, RelevanceForm, RelevanceScores, rotated};
 pub use self::variance::CountOrder;
@@ -78,6 +78,25 @@ impl EstimatorSpec {
         on_progress: &mut dyn FnMut(u64, u64),
     ) -> Interval {
         interval::interval(self.estimator(), points, found.dimension, spec, on_progress)
+    }
+
+    /// Counts the operations of an estimate, and of its interval if it has one, in matrix products
+    /// that would take as long.
+    pub fn operations(
+        &self,
+        points: usize,
+        width: usize,
+        has_neighbors: bool,
+        has_interval: bool,
+    ) -> f64 {
+        let estimator = self.estimator();
+        let search = match estimator.neighbors() {
+            Some(count) if !has_neighbors => searching(points, points, width, count),
+            _ => 0.0,
+        };
+        let interval =
+            if has_interval { interval::operations(estimator, points, width) } else { 0.0 };
+        search + estimator.operations(points, width) + interval
     }
 
     /// Returns whether so many points of a dimension are too few for the estimator, whatever their

@@ -51,6 +51,10 @@ impl Estimator for Spectrum {
         Some(TWO_ARE_A_LINE)
     }
 
+    fn operations(&self, points: usize, width: usize) -> f64 {
+        PrincipalAxes::operations(points, width)
+    }
+
     fn counts_all_axes(&self) -> bool {
         true
     }

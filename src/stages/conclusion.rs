@@ -78,7 +78,7 @@ fn squared_error() -> String {
 
 impl Stage for Conclusion {
     fn kind(&self) -> Kind {
-        Kind { name: "Conclusion", version: 1 }
+        Kind { name: "Conclusion", version: 2 }
     }
 
     fn inputs(&self) -> Vec<Input> {

@@ -9,6 +9,7 @@ use crate::data::{Extent, ImageShape, Recipe, SampleForm};
 use crate::engine::stage::Inputs;
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::models::{Flops, ModelSpec};
+use crate::numerics::PrincipalAxes;
 use crate::training::{Length, per_epoch};
 
 /// Operations of the Inception network for one image of 299 x 299 pixels.
@@ -74,9 +75,7 @@ pub(super) fn training(train: &Train, inputs: &Inputs<'_, ArtifactEstimate>) -> 
     let samples = inputs.one("data")?;
     let (rows, form) = (samples.rows?, form(samples)?);
     if train.model.is_closed_form() {
-        // A product of the data with themselves, and the axes of the result.
-        let (short, long) = (rows.min(form.values()) as f64, rows.max(form.values()) as f64);
-        return Some(Work(2.0 * short * short * (long + 10.0 * short)));
+        return Some(Work(PrincipalAxes::operations(rows, form.values())));
     }
     let batch = train.batch_size.get().min(rows);
     let learned = train.model.training_flops(form, batch).ok()?;

@@ -9,6 +9,7 @@ use crate::dimension::{
     EstimatorSpec, Finding, Interval, IntervalSpec, LocalEstimate, ScaleEstimate, count_name,
 };
 use crate::engine::stage::context::{RunContext, StageError};
+use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::lifecycle::Progress;
 use crate::engine::stage::{Input, Inputs, Kind, Problem, Producer, Stage, StageRef};
 use crate::geometry::Neighbors;
@@ -36,6 +37,10 @@ const INTERVAL: [&str; 6] = [
 ];
 /// Names of what a known dimension tells of an interval.
 const TRUTH: [&str; 2] = ["covered", "hopeless"];
+
+/// Operations that take as long as starting the stage: with them, runs of quick estimates tell how
+/// long others take.
+const STARTING: f64 = 1e9;
 
 /// Name of what is said of an estimate from few points.
 const NOTE: &str = "note";
@@ -159,8 +164,7 @@ impl Stage for Estimate {
                 "delete this line",
             ));
         }
-        let has_interval = self.interval.is_some() && !self.estimator.is_count();
-        if self.truth.is_some() && !has_interval {
+        if self.truth.is_some() && !self.has_interval() {
             let message = "`truth` is compared with an interval, but there is none".to_owned();
             found.push(problem("truth", message, "delete this line"));
         }
@@ -197,6 +201,14 @@ impl Stage for Estimate {
         }
         let further = self.estimator.also().iter().copied().map(count_name);
         Some(names.into_iter().map(str::to_owned).chain(further).collect())
+    }
+
+    fn work(&self, inputs: &Inputs<'_, ArtifactEstimate>) -> Option<Work> {
+        let points = inputs.one("points")?;
+        let (rows, width) = (points.rows?, points.width()?);
+        let (has_neighbors, has_interval) = (self.neighbors.is_some(), self.has_interval());
+        let counted = self.estimator.operations(rows, width, has_neighbors, has_interval);
+        Some(Work(STARTING + counted))
     }
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
@@ -243,6 +255,10 @@ impl Stage for Estimate {
 }
 
 impl Estimate {
+    fn has_interval(&self) -> bool {
+        self.interval.is_some() && !self.estimator.is_count()
+    }
+
     /// Says whether the interval holds the known dimension, if it is known.
     fn compared(&self, interval: &Interval, points: usize) -> Values {
         let Some(truth) = self.truth.map(PositiveF64::get) else { return Values::new() };
@@ -315,6 +331,29 @@ mod tests {
 
     fn made(kind: &str, row_length: Option<usize>) -> Vec<Producer> {
         vec![Producer { kind: kind.into(), labels: Arc::default(), values: None, row_length }]
+    }
+
+    /// The counted work of an estimate of so many points with 10 coordinates.
+    fn work(settings: &str, rows: usize) -> f64 {
+        let points = ArtifactEstimate { rows: Some(rows), shape: vec![10], ..Default::default() };
+        let inputs = [("points", vec![&points])].into_iter().collect();
+        stage(settings).work(&inputs).unwrap().0
+    }
+
+    #[test]
+    fn intervals_are_most_of_the_work_and_stop_growing_where_points_are_drawn() {
+        let mle = "estimator: Mle((neighbors: 20, form: Pope))";
+        let known = r#"neighbors: Some("near"), estimator: Mle((neighbors: 20, form: Pope))"#;
+        let plain = &format!("{mle}, interval: None");
+        assert!(work(mle, 2000) > 5.0 * work(plain, 2000));
+        assert!(work(mle, 2000) > 1.3 * work(mle, 1000));
+        let interval = |rows| work(mle, rows) - work(plain, rows);
+        assert!((interval(50_000) / interval(5000) - 1.0).abs() < 1e-9);
+        assert!(work(known, 50_000) < work(mle, 50_000) / 3.0);
+        let count = work("estimator: Spectrum((threshold: 0.99))", 2000);
+        assert!(count > 0.0 && count < work(mle, 500) / 5.0, "{count}");
+        let nothing: Inputs<'_, ArtifactEstimate> = std::iter::empty().collect();
+        assert_eq!(stage(mle).work(&nothing), None, "nothing is known of the points");
     }
 
     fn stage(settings: &str) -> Estimate {

@@ -28,6 +28,8 @@ from project import Project, Run, Wrong, require
 # How long a lease lasts here, in seconds.
 LEASE = 3
 
+PROJECTS: list[Project] = []
+
 
 def host(project: Project, name: str, *args: str) -> Run:
     """Runs the pipeline on a machine of its own."""
@@ -43,6 +45,7 @@ def host(project: Project, name: str, *args: str) -> Run:
 def shared(program: Path, folder: Path, pipeline: str) -> Project:
     """Makes a project whose cache is marked as one that machines share."""
     project = Project(program, folder, pipeline)
+    PROJECTS.append(project)
     project.cache.mkdir()
     terms = {"expiry": {"secs": LEASE, "nanos": 0}}
     (project.cache / "shared").write_text(json.dumps(terms))
@@ -111,7 +114,7 @@ def died(program: Path, folder: Path, reference: Project) -> str:
     """A machine dies with everything on it; another takes over what it had claimed."""
     project = shared(program, folder, pipelines.training(400))
     first = host(project, "one")
-    first.until("a checkpoint", lambda: list(project.cache.glob("claims/*/*/trajectory/*")), 60)
+    first.until("a checkpoint", lambda: list(project.cache.glob("claims/*/*/state/*")), 60)
     time.sleep(2)
     signal_all(first, signal.SIGKILL)
     second = host(project, "two")
@@ -143,7 +146,7 @@ def main() -> int:
         print("this user may not make namespaces")
         return 1
     failed = passed = 0
-    with tempfile.TemporaryDirectory(prefix="hosts-", dir=options.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="hosts-", dir=options.folder, ignore_cleanup_errors=True) as folder:
         root = Path(folder)
         references = {}
         for name, pipeline in (("side_by_side", pipelines.sixty()), ("died", pipelines.training(400))):
@@ -161,6 +164,8 @@ def main() -> int:
                 else:
                     passed += 1
                     print(f"ok {name} ({time.monotonic() - began:.1f} s): {seen}", flush=True)
+                for project in PROJECTS:
+                    project.close()
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -21,10 +21,14 @@ use crate::engine::plan::select::Selection;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::RunReport;
 use crate::engine::site::ExecutorKind;
+use crate::report::folder::PAGE;
 use crate::report::terminal::render_within;
 
 /// A paragraph is no wider than this: longer lines are hard to read.
 const PARAGRAPH: usize = 100;
+
+/// More files than this are counted, not named.
+const FEW_FILES: usize = 4;
 
 /// Runs a pipeline.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<ExitCode, CommandError> {
@@ -144,7 +148,7 @@ fn summarize(
     if let Some(published) = published {
         let folder = published.folder.display();
         if !published.written.is_empty() {
-            terminal::note(&format!("wrote {folder}: {}", published.written.join(", ")));
+            terminal::note(&format!("wrote {folder}: {}", in_short(&published.written)));
         }
         if !published.stale.is_empty() {
             let names = published.stale.join(", ");
@@ -152,6 +156,15 @@ fn summarize(
         }
     }
     terminal::note(&last_line(report));
+}
+
+/// Names a few files, or the page and how many others there are.
+fn in_short(files: &[String]) -> String {
+    if files.len() <= FEW_FILES {
+        return files.join(", ");
+    }
+    let shown = files.iter().find(|file| *file == PAGE).unwrap_or(&files[0]);
+    format!("{shown} and {} other files", files.len() - 1)
 }
 
 fn last_line(report: &RunReport) -> String {

@@ -31,7 +31,10 @@ pub(super) fn print(
         let settings: Vec<_> = settings
             .iter()
             .map(|((stages, setting, here, there), count)| {
-                json!({"stages": stages, "setting": setting, own: here, other: there, "count": count})
+                json!({
+                    "stages": stages, "setting": setting, "values": {own: here, other: there},
+                    "count": count,
+                })
             })
             .collect();
         terminal::json(&json!({

@@ -90,8 +90,8 @@ impl Display {
             Mode::Json
         } else if io::stderr().is_terminal() {
             let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-            let style = "  {bar:24} {percent} %  {msg}{elapsed} elapsed";
-            let overall = all.add(ProgressBar::new(BAR_LENGTH).with_style(bar_style(style)));
+            let style = overall_template(terminal::columns());
+            let overall = all.add(ProgressBar::new(BAR_LENGTH).with_style(bar_style(&style)));
             overall.enable_steady_tick(Duration::from_secs(1));
             Mode::Bars { all, overall }
         } else {
@@ -110,8 +110,8 @@ impl Display {
         let share = self.work.share(&self.running);
         overall.set_position((share * BAR_LENGTH as f64) as u64);
         let left = time_left(share, self.work.began.elapsed());
-        let left = left.map_or_else(String::new, |left| format!("~{left} left, "));
-        let told = format!("{} of {} stages, {left}", self.settled, self.total);
+        let left = left.map_or_else(String::new, |left| format!(", ~{left} left"));
+        let told = format!("{} of {} stages{left}", self.settled, self.total);
         if told != self.work.told {
             overall.set_message(told.clone());
             self.work.told = told;
@@ -173,7 +173,7 @@ impl Display {
         let Mode::Bars { all, overall } = &self.mode else {
             return None;
         };
-        let bar = ProgressBar::new(0).with_style(bar_style("  {prefix} {bar:24} {msg}"));
+        let bar = ProgressBar::new(0).with_style(bar_style(&stage_template(terminal::columns())));
         let bar = all.insert_before(overall, bar);
         bar.set_prefix(terminal::shown(stage, terminal::style()));
         bar.tick();
@@ -247,6 +247,23 @@ fn time_left(share: f64, elapsed: Duration) -> Option<String> {
     is_known.then(|| terminal::whole_duration(elapsed.as_secs_f64() * (1.0 - share) / share))
 }
 
+/// Returns how wide a bar is on a terminal of so many columns.
+const fn bar_width(columns: usize) -> usize {
+    if columns < 100 { 10 } else { 24 }
+}
+
+/// Returns what the overall bar looks like: one line, whatever the terminal is.
+fn overall_template(columns: usize) -> String {
+    let bar = bar_width(columns);
+    let elapsed = if columns < 76 { "{wide_msg}" } else { "{msg}, {elapsed} elapsed" };
+    format!("  {{bar:{bar}}} {{percent}} %  {elapsed}")
+}
+
+/// Returns what the bar of a stage looks like; what does not fit into its line is cut off.
+fn stage_template(columns: usize) -> String {
+    format!("  {{prefix}} {{bar:{}}} {{wide_msg}}", bar_width(columns))
+}
+
 fn bar_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -255,26 +272,29 @@ fn faint(text: &str) -> String {
     paint(Tone::Faint, text)
 }
 
-/// Returns `epoch 61/100  loss 0.0183  ~3 min left`, or for bytes
-/// `14 MB of 1.4 GB  celeba.zip  2.0 MB/s  ~12 min left`.
+/// Returns `epoch 61/100  ~3 min left  loss 0.0183`, or for bytes
+/// `14 MB of 1.4 GB  2.0 MB/s  ~12 min left  celeba.zip`: what comes last may be cut off.
 fn describe(progress: &Progress, from: u64, elapsed: Duration) -> String {
     let bytes = progress.unit == "byte";
-    let mut text = if bytes {
+    let mut parts = vec![if bytes {
         let (done, total) = (terminal::size(progress.done), terminal::size(progress.total));
-        format!("{done} of {total}  {}", progress.note).trim_end().to_owned()
+        format!("{done} of {total}")
     } else {
-        progress.words()
-    };
+        progress.counted()
+    }];
     let done = progress.done.saturating_sub(from);
     if bytes && done > 0 {
         let pace = done as f64 / elapsed.as_secs_f64().max(1e-3);
-        text = format!("{text}  {}/s", terminal::size(pace as u64));
+        parts.push(format!("{}/s", terminal::size(pace as u64)));
     }
     if done > 0 && progress.done < progress.total {
         let left = elapsed.as_secs_f64() / done as f64 * (progress.total - progress.done) as f64;
-        text = format!("{text}  ~{} left", terminal::whole_duration(left));
+        parts.push(format!("~{} left", terminal::whole_duration(left)));
     }
-    text
+    if !progress.note.is_empty() {
+        parts.push(progress.note.clone());
+    }
+    parts.join("  ")
 }
 
 #[cfg(test)]
@@ -304,6 +324,14 @@ mod tests {
     }
 
     #[test]
+    fn bars_are_short_on_narrow_terminals_and_the_time_is_left_out_first() {
+        assert_eq!(overall_template(120), "  {bar:24} {percent} %  {msg}, {elapsed} elapsed");
+        assert_eq!(overall_template(80), "  {bar:10} {percent} %  {msg}, {elapsed} elapsed");
+        assert_eq!(overall_template(50), "  {bar:10} {percent} %  {wide_msg}");
+        assert_eq!(stage_template(50), "  {prefix} {bar:10} {wide_msg}");
+    }
+
+    #[test]
     fn time_left_follows_the_pace_since_the_first_report() {
         let progress = Progress {
             done: 60,
@@ -313,12 +341,12 @@ mod tests {
             message: None,
         };
         let text = describe(&progress, 20, Duration::from_secs(200));
-        assert_eq!(text, "epoch 60/100  loss 0.0183  ~3 min 20 s left");
+        assert_eq!(text, "epoch 60/100  ~3 min 20 s left  loss 0.0183");
         let start = describe(&progress, 60, Duration::from_secs(1));
         assert_eq!(start, "epoch 60/100  loss 0.0183");
         let download =
             Progress { done: 30_000_000, total: 90_000_000, unit: "byte".into(), ..progress };
         let text = describe(&download, 10_000_000, Duration::from_secs(10));
-        assert_eq!(text, "30.0 MB of 90.0 MB  loss 0.0183  2.0 MB/s  ~30 s left");
+        assert_eq!(text, "30.0 MB of 90.0 MB  2.0 MB/s  ~30 s left  loss 0.0183");
     }
 }

@@ -12,7 +12,7 @@
 //! (Beaumont, Zhang and Balding 2002); leave-one-out residuals as in the jackknife+ (Barber et al.
 //! 2021); subsampling as Politis and Romano 1994.
 //! Assumptions: the data resemble manifolds of the family in how the estimator errs on them. The
-//! level holds for shapes drawn from the family; elsewhere it is measured (pipelines/estimators.ron).
+//! level holds for shapes drawn from the family; elsewhere it is measured (pipelines/coverage.ron).
 //! Checked against: coverage on shapes of another kind (tests below, and tests/README.md).
 
 mod appearance;
@@ -28,7 +28,7 @@ use self::appearance::Appearance;
 use self::references::Noise;
 use self::regression::{Case, Prediction};
 use super::Finding;
-use super::estimator::Estimator;
+use super::estimator::{Estimator, searching};
 use crate::geometry::Neighbors;
 use crate::numerics::rng::permutation;
 use crate::numerics::units::Fraction;
@@ -53,6 +53,10 @@ const LARGEST_BOUND: f64 = 96.0;
 /// Samples that are drawn from the data, and how many points one of them has at most.
 const SUBSAMPLES: u64 = 8;
 const LARGEST_SUBSAMPLE: usize = 1000;
+/// Coordinates of a reference, where the dimension is not known yet.
+const TYPICAL_WIDTH: usize = 16;
+/// Operations that take as long as drawing a random coordinate.
+const PER_DRAW: f64 = 3000.0;
 /// At a larger ratio of the neighbors' distance to that of all points, neighborhoods are no longer
 /// local.
 const LEAST_LOCAL: f64 = 0.9;
@@ -121,6 +125,24 @@ impl Interval {
 pub(super) fn is_hopeless(neighbors: usize, points: usize, dimension: f64) -> bool {
     let share = neighbors as f64 / points as f64;
     share.powf(1.0 / dimension) > LEAST_LOCAL
+}
+
+/// Counts the operations of an interval, nearly all of which are for reference manifolds.
+pub(super) fn operations(estimator: &dyn Estimator, points: usize, width: usize) -> f64 {
+    if points < FEWEST_POINTS {
+        return 0.0;
+    }
+    let points = points.min(MOST_POINTS);
+    let count = estimator.neighbors().unwrap_or_default().max(Appearance::ranks(points)[2]);
+    let case = |queries: usize, points: usize, width: usize| {
+        searching(queries, points, width, count) + estimator.operations(queries.min(points), width)
+    };
+    let subsample = (points / 2).min(LARGEST_SUBSAMPLE);
+    let own =
+        case(DATA_QUERIES, points, width) + SUBSAMPLES as f64 * case(subsample, subsample, width);
+    let width = width.min(TYPICAL_WIDTH);
+    let drawing = PER_DRAW * points as f64 * width as f64;
+    own + REFERENCES as f64 * (drawing + case(estimator.calibration_queries(), points, width))
 }
 
 /// Computes the interval of an estimate of the dimension of points.

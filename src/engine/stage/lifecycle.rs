@@ -27,18 +27,20 @@ impl Progress {
         if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
     }
 
-    /// Returns how far it is in words: `epoch 61/100` or `37 %`, with the note.
-    pub fn words(&self) -> String {
-        let Self { done, total, unit, note, .. } = self;
-        let mut text = if unit == PERCENT {
+    /// Returns how far it is: `epoch 61/100` or `37 %`.
+    pub fn counted(&self) -> String {
+        let Self { done, total, unit, .. } = self;
+        if unit == PERCENT {
             format!("{:.0} %", 100.0 * self.share())
         } else {
             format!("{unit} {done}/{total}")
-        };
-        if !note.is_empty() {
-            text = format!("{text}  {note}");
         }
-        text
+    }
+
+    /// Returns how far it is, with the note.
+    pub fn words(&self) -> String {
+        let counted = self.counted();
+        if self.note.is_empty() { counted } else { format!("{counted}  {}", self.note) }
     }
 }
 

@@ -74,6 +74,13 @@ pub struct PrincipalAxes {
 }
 
 impl PrincipalAxes {
+    /// Counts the operations of finding them: a product of the points with themselves, and the axes
+    /// of the result.
+    pub fn operations(rows: usize, width: usize) -> f64 {
+        let (short, long) = (rows.min(width) as f64, rows.max(width) as f64);
+        2.0 * short * short * (long + 10.0 * short)
+    }
+
     /// Finds the first `keep` axes of a table of points.
     pub fn of_points(points: &Points, keep: usize) -> Result<Self, PcaError> {
         let width = points.width();

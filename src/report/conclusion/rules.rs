@@ -377,8 +377,10 @@ fn collapsed(case: &Case<'_>) -> Option<(String, Option<String>)> {
         "{code} {names} {has} collapsed (reconstructions are no better than the mean of all \
          samples), so what is counted there is noise."
     );
-    let advice =
-        format!("Lower the weight of the other loss terms of {names} (`beta`), or train longer.");
+    let advice = format!(
+        "Train {names} longer, or lower the weight of the other loss terms (`beta`) where there is \
+         one."
+    );
     Some((text, Some(advice)))
 }
 

@@ -23,6 +23,7 @@ use crate::report::records::aggregate::AggregateError;
 use crate::report::records::axis_roles::{AxisError, quoted};
 use crate::report::records::record::RecordError;
 
+pub(in crate::report) use drawing::typeface::FAMILY as TYPEFACES;
 pub use factors::{PATH_FACTORS, TRAVERSAL_FACTORS};
 pub use kind::{FigureChecks, FigureFamily, FigureInputs, FigureMistake, TrainingLog};
 pub use kinds::{Figure, FigureSpec};

@@ -10,15 +10,18 @@ mod layout;
 mod tables;
 pub(crate) mod units;
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Serde;
-use minijinja::{Environment, Value};
+use minijinja::{Environment, HtmlEscape, Value};
 use serde::Serialize;
 
 use crate::report::content::{
     Attachment, ConclusionFacts, FigureFacts, Note, ReportContent, StageFacts, Status,
 };
+use crate::report::figures::TYPEFACES;
 use crate::report::markup_text::printable;
 use families::{Family, families};
 use graph::Graph;
@@ -29,6 +32,16 @@ const TEMPLATE: &str = "page.html";
 
 /// A drawing with fewer bytes than this many times its picture's is shown as a drawing.
 const DRAWING_OVER_PICTURE: usize = 2;
+
+/// How a drawing begins, up to its width.
+const DRAWING: &str = "<svg width=\"";
+
+/// A drawing of more than so many units is wide.
+const WIDE: f64 = 640.0;
+
+/// Typefaces that are as narrow as the one by which labels of drawings were placed; others would make
+/// them overlap.
+const NARROW_TYPEFACES: &str = "Ubuntu, Arial, Liberation Sans, Helvetica, sans-serif";
 
 /// Says why a page could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +99,8 @@ struct FigureView<'a> {
     label: &'a str,
     caption: &'a str,
     picture: Value,
+    /// Whether it would be too small on a narrow page.
+    is_wide: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,6 +140,7 @@ struct FamilyFacts<'a> {
 /// Renders a page; with `refresh` it reloads itself after so many seconds.
 pub fn render(content: &ReportContent, refresh: Option<u32>) -> Result<String, PageError> {
     let mut environment = Environment::new();
+    environment.add_filter("code", with_code);
     environment.add_template(TEMPLATE, include_str!("page.html"))?;
     let families = families(&content.stages);
     let page = Page {
@@ -197,8 +213,41 @@ fn figure(facts: &FigureFacts) -> Option<FigureView<'_>> {
         stage: &facts.stage,
         label: &facts.label,
         caption: &facts.caption,
-        picture: data_address(chosen),
+        picture: data_address(&on_page(chosen)),
+        is_wide: drawn_width(chosen).is_some_and(|width| width > WIDE),
     })
+}
+
+/// Returns a picture as the page shows it: drawings have no typefaces with them.
+fn on_page(file: &Attachment) -> Cow<'_, Attachment> {
+    match str::from_utf8(&file.bytes) {
+        Ok(drawing) if drawing.starts_with(DRAWING) => {
+            let bytes = drawing.replace(TYPEFACES, NARROW_TYPEFACES).into_bytes();
+            Cow::Owned(Attachment { name: file.name.clone(), bytes })
+        }
+        _ => Cow::Borrowed(file),
+    }
+}
+
+/// Returns the width of a drawing; none for other pictures.
+fn drawn_width(file: &Attachment) -> Option<f64> {
+    let (width, _) = str::from_utf8(&file.bytes).ok()?.strip_prefix(DRAWING)?.split_once('"')?;
+    width.parse().ok()
+}
+
+/// Escapes a text, and marks what is between two backticks as code.
+fn with_code(text: &str) -> Value {
+    let escaped = HtmlEscape(text).to_string();
+    let parts: Vec<&str> = escaped.split('`').collect();
+    // The last one of an odd number of backticks is only itself.
+    if parts.len().is_multiple_of(2) {
+        return Value::from_safe_string(escaped);
+    }
+    let marked = parts.iter().enumerate().map(|(at, part)| match at % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("<code>{part}</code>"),
+    });
+    Value::from_safe_string(marked.collect())
 }
 
 fn machines(content: &ReportContent) -> Vec<MachineView<'_>> {
@@ -366,6 +415,30 @@ mod tests {
         }
         assert!(page.contains(r#"download="t.csv" href="data:text/csv"#));
         assert!(page.contains("src=\"data:image/png;base64,"), "the far smaller picture is shown");
+    }
+
+    #[test]
+    fn names_in_backticks_are_code_and_still_no_markup() {
+        let marked = |text: &str| with_code(text).to_string();
+        assert_eq!(
+            marked("lower `beta`, or `a<b`"),
+            "lower <code>beta</code>, or <code>a&lt;b</code>"
+        );
+        assert_eq!(marked("a lone ` stays"), "a lone ` stays");
+        assert_eq!(marked("none & nothing"), "none &amp; nothing");
+    }
+
+    #[test]
+    fn a_drawing_gets_typefaces_that_fit_and_a_wide_one_is_scrolled() {
+        let file = |text: &str| Attachment { name: "f.svg".to_owned(), bytes: text.into() };
+        let drawn = |width: &str| {
+            file(&format!("<svg width=\"{width}\"><text font-family=\"{TYPEFACES}\"/>"))
+        };
+        let shown = on_page(&drawn("1016")).bytes.clone();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains(NARROW_TYPEFACES) && !shown.contains(TYPEFACES), "{shown}");
+        assert_eq!(drawn_width(&drawn("1016")), Some(1016.0));
+        assert_eq!(drawn_width(&file("PNG")), None);
     }
 
     #[test]

@@ -59,7 +59,8 @@ fn not_a_number(text: &str) -> Option<(String, &'static str)> {
         let at = rest.find(|c: char| c == '"' || c.is_ascii_alphabetic() || c == '-')?;
         rest = &rest[at..];
         if let Some(word) = WORDS.into_iter().find(|word| rest.starts_with(word)) {
-            return Some((field, word));
+            // Outside of all fields it is no JSON at all, which is another mistake.
+            return (!field.is_empty()).then_some((field, word));
         }
         let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         match strings.next() {
@@ -88,6 +89,7 @@ mod tests {
         assert!(deep.starts_with("the field `variances` has the value -Infinity"), "{deep}");
         assert!(told(r#"{"a": null}"#).starts_with("the field `a` is null"));
         assert!(told(r#"{"a": {"b": 1}}"#).starts_with("the field `a` is an object"));
+        assert_eq!(told("{loss: NaN}"), "");
         assert_eq!(told("[1"), "");
         assert_eq!(told(""), "");
     }

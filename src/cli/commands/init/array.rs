@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::inspect::{InspectError, Inspection, MOST_IMAGES, MOST_VALUES};
-use super::rounded;
+use super::range as in_words;
 use crate::data::{
-    ArrayContent, ArrayFile, ArraySummary, DataError, DatasetSpec, Files, Layout, Numbers,
-    PixelRange, scan_values, summarize_arrays,
+    ArrayContent, ArrayFile, ArraySummary, ArrayValues, DataError, DatasetSpec, Files, Layout,
+    Numbers, PixelRange, scan_values, summarize_arrays,
 };
 
 /// A dimension of up to this size is taken for the channels of images.
@@ -47,9 +47,13 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
             opened(ArrayContent::Images { layout, range: PixelRange::Bytes })?
         }
         Some(layout) => {
-            let (content, note) = content(files, samples, layout)?;
+            let size = samples.shape[1..].iter().product::<usize>().max(1);
+            let most = (MOST_VALUES / size).clamp(2, MOST_IMAGES);
+            let values = scan_values(files, &samples.name, most)?;
+            let (content, note) = content(&values, size, layout);
             let is_flattened = content == ArrayContent::Vectors;
             let mut inspection = opened(content)?;
+            inspection.range = (values.low, values.high);
             inspection.notes.extend(note);
             inspection.is_flattened = is_flattened;
             inspection
@@ -77,26 +81,18 @@ pub(super) fn inspect(files: &Files) -> Result<Inspection, InspectError> {
 
 /// Decides whether images are read as such, which rounds their values to bytes, or as vectors, and
 /// returns what to say about it.
-fn content(
-    files: &Files,
-    array: &ArraySummary,
-    layout: Layout,
-) -> Result<(ArrayContent, Option<String>), InspectError> {
-    let size = array.shape[1..].iter().product::<usize>().max(1);
-    let most = (MOST_VALUES / size).clamp(2, MOST_IMAGES);
-    let values = scan_values(files, &array.name, most)?;
+fn content(values: &ArrayValues, size: usize, layout: Layout) -> (ArrayContent, Option<String>) {
     let Some(range) = values.range else {
         let note = format!(
-            "values from {} to {} are not those of pixels (0 to 1, -1 to 1 or 0 to 255): every image \
-             is taken as one vector of {size} values",
-            rounded(values.low),
-            rounded(values.high)
+            "values from {} are not those of pixels (0 to 1, -1 to 1 or 0 to 255): every image is \
+             taken as one vector of {size} values",
+            in_words(values.low, values.high)
         );
-        return Ok((ArrayContent::Vectors, Some(note)));
+        return (ArrayContent::Vectors, Some(note));
     };
     let images = ArrayContent::Images { layout, range };
     if values.are_levels {
-        return Ok((images, None));
+        return (images, None);
     }
     // Nothing is left to compare with where all images are equal; that is refused later.
     let share = values.rounding().unwrap_or_default();
@@ -109,14 +105,14 @@ fn content(
              have 256 levels from {low} to {high}, and rounding to them would move an image by \
              {moved} the distance to its nearest neighbor"
         );
-        return Ok((ArrayContent::Vectors, Some(note)));
+        return (ArrayContent::Vectors, Some(note));
     }
     let note = format!(
         "values are rounded to 256 levels from {low} to {high}, which moves an image by {moved} \
          the distance to its nearest neighbor; `Array(content: Vectors)` would keep them as they \
          are"
     );
-    Ok((images, Some(note)))
+    (images, Some(note))
 }
 
 /// Returns what the dimensions of an array of images mean.

@@ -13,6 +13,8 @@ const MOSTLY: f64 = 0.5;
 const ROWS_TO_KEEP: f64 = 0.5;
 /// ... as long as one lacks at least this share of its cells.
 const MANY: f64 = 0.1;
+/// Whole numbers with at most this many different values may be codes of categories.
+const MOST_CODES: usize = 10;
 /// Names of columns that number their rows or records.
 const ID_NAMES: [&str; 14] = [
     "id", "ids", "uid", "uuid", "guid", "key", "index", "idx", "row", "rownames", "no", "nr",
@@ -24,12 +26,23 @@ const ID_NAMES: [&str; 14] = [
 pub(super) struct Columns {
     /// Those used as coordinates.
     pub(super) taken: Vec<String>,
-    /// Those that are not.
+    /// Those of them that may be categories.
+    pub(super) few_valued: Vec<FewValued>,
+    /// Those that are not used.
     pub(super) left_out: Vec<LeftOut>,
     /// The one that tells the class.
     pub(super) class: Option<String>,
     /// Rows of the table.
     pub(super) rows: usize,
+}
+
+/// A column of few different whole numbers, which are codes of categories or a measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct FewValued {
+    /// Its name.
+    pub(super) name: String,
+    /// How many different values it has.
+    pub(super) distinct: usize,
 }
 
 /// A column that is not used.
@@ -70,13 +83,28 @@ impl Columns {
         if missing == Missing::Drop {
             left_out.extend(spare_rows(&mut taken, rows));
         }
+        let is_code = |column: &&&ColumnSummary| {
+            matches!(column.cells, Cells::Integers(_)) && column.distinct <= MOST_CODES
+        };
+        let few_valued = taken
+            .iter()
+            .filter(is_code)
+            .map(|column| FewValued { name: column.name.clone(), distinct: column.distinct })
+            .collect();
         let taken = taken.iter().map(|column| column.name.clone()).collect();
-        Self { taken, left_out, class: class.map(str::to_owned), rows }
+        Self { taken, few_valued, left_out, class: class.map(str::to_owned), rows }
     }
 
     /// Names the columns that are taken.
     pub(super) fn taken_in_words(&self) -> String {
         listed(self.taken.iter().map(String::as_str))
+    }
+
+    /// Names the columns of few different whole numbers, with how many; nothing if there are none.
+    pub(super) fn few_valued_in_words(&self) -> Option<String> {
+        let few = self.few_valued.iter();
+        let named = listed_with(few.map(|column| (column.name.as_str(), Some(column.distinct))));
+        (!self.few_valued.is_empty()).then_some(named)
     }
 
     /// Names the columns that are left out, a text for each reason.
@@ -111,12 +139,17 @@ impl Columns {
 
 /// Names a few columns and counts the rest.
 fn listed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
-    let quoted = |name: &str| match name {
-        "" => "(unnamed)".to_owned(),
-        name => format!("`{name}`"),
+    listed_with(names.map(|name| (name, None)))
+}
+
+/// Names a few columns, some with a number, and counts the rest.
+fn listed_with<'a>(columns: impl Iterator<Item = (&'a str, Option<usize>)> + Clone) -> String {
+    let quoted = |(name, number): (&str, Option<usize>)| {
+        let name = if name.is_empty() { "(unnamed)".to_owned() } else { format!("`{name}`") };
+        number.map_or(name.clone(), |number| format!("{name} ({number})"))
     };
-    let shown: Vec<_> = names.clone().take(SHOWN).map(quoted).collect();
-    match names.count().saturating_sub(SHOWN) {
+    let shown: Vec<_> = columns.clone().take(SHOWN).map(quoted).collect();
+    match columns.count().saturating_sub(SHOWN) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }

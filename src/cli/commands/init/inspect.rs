@@ -106,8 +106,10 @@ pub(super) struct Inspection {
     pub(super) class_sizes: Vec<(String, usize)>,
     /// Number of inspected images that can't be decoded.
     pub(super) damaged: usize,
-    /// Range, duplicates and so on.
+    /// Duplicates, scale and so on; of images, on the scale from 0 to 255.
     pub(super) statistics: SampleStatistics,
+    /// The smallest and the largest value, as they are in the data.
+    pub(super) range: (f64, f64),
     /// What to know before a run.
     pub(super) notes: Vec<String>,
     /// The columns of a table.
@@ -165,6 +167,7 @@ impl Inspection {
             classes: class_sizes.len(),
             class_sizes,
             damaged,
+            range: (statistics.low, statistics.high),
             statistics,
             notes,
             columns: None,

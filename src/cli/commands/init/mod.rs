@@ -76,9 +76,9 @@ fn print(common: &Common, inspection: &Inspection, settings: &Settings, out: &Pa
     if common.json {
         terminal::json(&json!({
             "file": out, "kind": inspection.kind, "samples": inspection.count, "form": inspection.form,
-            "classes": inspection.classes, "duplicates": inspection.statistics.duplicates,
-            "columns": inspection.columns, "standardized": settings.is_standardized,
-            "notes": inspection.notes,
+            "classes": inspection.classes, "range": inspection.range,
+            "duplicates": inspection.statistics.duplicates, "columns": inspection.columns,
+            "standardized": settings.is_standardized, "notes": inspection.notes,
         }));
         return;
     }
@@ -115,8 +115,14 @@ fn print_columns(columns: &Columns, out: &Path) {
     for column in columns.left_out_in_words() {
         terminal::note(&format!("{} {column}", paint(Tone::Busy, "left out:")));
     }
+    let out = out.display();
+    if let Some(few) = columns.few_valued_in_words() {
+        let what = paint(Tone::Busy, "few different whole numbers:");
+        terminal::note(&format!(
+            "{what} {few}; if these are categories, delete them from `columns` in {out}"
+        ));
+    }
     if columns.has_usable() {
-        let out = out.display();
         terminal::note(&format!(
             "to use a column of numbers after all, add it to `columns` in {out}"
         ));
@@ -144,14 +150,21 @@ fn summary(inspection: &Inspection) -> String {
         1 => ", 1 class".to_owned(),
         classes => format!(", {classes} classes"),
     };
-    let (low, high) = (inspection.statistics.low, inspection.statistics.high);
-    format!("{}: {samples}{classes}, range {} to {}", inspection.kind, rounded(low), rounded(high))
+    let (low, high) = inspection.range;
+    format!("{}: {samples}{classes}, range {}", inspection.kind, range(low, high))
 }
 
-/// Returns a number with at most four digits that count.
-fn rounded(value: f64) -> String {
-    let digits = format!("{value:.3e}");
-    digits.parse::<f64>().map_or(digits, |value| value.to_string())
+/// Returns the ends of a range with at most four digits that count beside its larger end.
+fn range(low: f64, high: f64) -> String {
+    let largest = low.abs().max(high.abs()).max(1e-300);
+    let decimals = 3 - largest.log10().floor() as i32;
+    let rounded = |value: f64| {
+        let scale = 10_f64.powi(decimals);
+        let digits = format!("{:.3e}", (value * scale).round() / scale);
+        // A rounded zero has no sign.
+        digits.parse::<f64>().map_or(digits, |value| (value + 0.0).to_string())
+    };
+    format!("{} to {}", rounded(low), rounded(high))
 }
 
 /// Returns the data's name, with other characters than a pipeline's name may have replaced.
@@ -185,4 +198,18 @@ fn relative_path(out: &Path, data: &Path) -> Result<String, CommandError> {
         let error = CommandError::usage(format!("a pipeline can't refer to the path `{data}`"));
         error.hint("rename it: it must be UTF-8 and have no braces, which mark axes in a pipeline")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn a_range_has_the_digits_that_count_beside_its_larger_end() {
+        assert_eq!(range(2.7e-9, 1.0), "0 to 1");
+        assert_eq!(range(-1e-9, 0.123_456), "0 to 0.1235");
+        assert_eq!(range(-3.0, 254.96), "-3 to 255");
+        assert_eq!(range(12_345.6, 123_456.0), "12300 to 123500");
+        assert_eq!(range(0.0, 0.0), "0 to 0");
+    }
 }

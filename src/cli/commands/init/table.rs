@@ -36,7 +36,8 @@ pub(super) fn inspect(
         let reason = format!("expected columns of numbers, found {found}");
         return Err(DataError::malformed(&path.display().to_string(), "columns", reason).into());
     }
-    let is_whole = columns.left_out.is_empty();
+    // Columns are named where some are, or may have to be, left out.
+    let is_whole = columns.left_out.is_empty() && columns.few_valued.is_empty();
     let source = DatasetSpec::Table(TableFile {
         columns: (!is_whole).then(|| columns.taken.clone()),
         factors: Vec::new(),

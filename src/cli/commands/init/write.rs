@@ -316,6 +316,9 @@ fn columns_comment(columns: &Columns) -> String {
         lines.push(format!("Columns that are left out{usable}:"));
         lines.extend(left_out.into_iter().map(|column| format!("- {column}")));
     }
+    lines.extend(columns.few_valued_in_words().map(|few| {
+        format!("Few different whole numbers: {few}; if these are categories, delete them from `columns`.")
+    }));
     lines.push(
         "Rows in which cells are missing are left out; `missing: Median` fills the cells in instead."
             .to_owned(),

@@ -12,6 +12,8 @@ mod watch;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
@@ -37,7 +39,11 @@ pub(super) fn report(
     publish_results(&workspace, &common.reports)?;
     write(&workspace, &folder, refresh)?;
     let page = folder.join(PAGE);
-    terminal::line(&page.display().to_string());
+    if common.json {
+        terminal::json(&json!({ "file": page }));
+    } else {
+        terminal::line(&page.display().to_string());
+    }
     if open {
         show(&page)?;
     }
