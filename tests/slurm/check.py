@@ -85,7 +85,6 @@ class Bench:
     def reference(self, pipeline: str) -> Project:
         """Returns an undisturbed run on this machine, when it has ended."""
         project = self.start_reference(pipeline)
-        os.setpriority(os.PRIO_PROCESS, project.runs[0].process.pid, 0) if project.runs[0].code is None else None
         project.runs[0].succeed(600)
         return project
 
@@ -294,7 +293,7 @@ def resumed(project: Project) -> str:
 @scenario
 def interrupted_while_jobs_wait(bench: Bench) -> str:
     """Jobs that never began have nothing to save: nobody should wait for them."""
-    pipeline = pipelines.sleepers(12, 5)
+    pipeline = pipelines.sleepers(12, 3)
     project = bench.project(pipeline, {"grace": '"60s"'})
     run = project.run()
     begun(project, run, 8)
@@ -404,14 +403,14 @@ def preempted_by_cancel(bench: Bench) -> str:
     return preempted(bench, "scav")
 
 
-@scenario
+@long
 def preempted_by_requeue(bench: Bench) -> str:
     return preempted(bench, "main")
 
 
 @scenario
 def cancelled_job(bench: Bench) -> str:
-    pipeline = pipelines.sleepers(4, 3)
+    pipeline = pipelines.sleepers(4, 2)
     project = bench.project(pipeline)
     run = project.run()
     begun(project, run, 4)
@@ -486,7 +485,7 @@ def forgetful_controller(bench: Bench) -> str:
     return f"eight jobs forgotten, their results taken, 1 submitted, {count} results"
 
 
-@scenario
+@long
 def forgotten_cancelled_job(bench: Bench) -> str:
     """A job that left no result, and that Slurm has forgotten when the next run comes: only lost, so again."""
     pipeline = pipelines.sleepers(2, 5)
@@ -625,7 +624,7 @@ def state_deadline(bench: Bench) -> str:
     return messages[0]
 
 
-@scenario
+@long
 def state_of_a_later_version(bench: Bench) -> str:
     """A word that nobody knows is taken for a job that is still there."""
     pipeline = pipelines.sleepers(2, 3)
@@ -664,7 +663,7 @@ def detached(bench: Bench) -> str:
 
 @scenario
 def cancelled_from_another_shell(bench: Bench) -> str:
-    pipeline = pipelines.sleepers(12, 5)
+    pipeline = pipelines.sleepers(12, 3)
     project = bench.project(pipeline)
     require(project.run("--detach").wait(20) == 0, f"--detach: {project.runs[-1].last_words()}")
     until("stages run", 30, lambda: sum(project.executed().values()) >= 4)
@@ -678,7 +677,7 @@ def cancelled_from_another_shell(bench: Bench) -> str:
     return f"{cancel.last_words(1)}; the next run finished, {count} results"
 
 
-@scenario
+@long
 def cancelled_beside_its_runner(bench: Bench) -> str:
     """The runner still waits for the jobs that another shell cancels."""
     pipeline = pipelines.sleepers(4, 5)
