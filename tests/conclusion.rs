@@ -35,7 +35,7 @@ fn a_run_ends_and_a_report_opens_with_the_conclusion() {
     let sandbox = Sandbox::new(RECORDED);
     let run = sandbox.call(&["pipeline.ron"]).ok();
     assert!(
-        run.stderr.contains("wrote reports/own: index.html and 9 other files\n"),
+        run.stderr.contains("wrote reports/own: index.html and 10 other files\n"),
         "{}",
         run.stderr
     );

@@ -170,7 +170,7 @@ fn missing_value(
 /// A stage and the key of its settings; when the key changes, every user computes again.
 #[cfg(test)]
 pub(super) const PINNED: (&str, &str) =
-    (r#"Conclusion(estimates: [Each("dimension-{estimator}")])"#, "9a234212");
+    (r#"Conclusion(estimates: [Each("dimension-{estimator}")])"#, "b07614c6");
 
 #[cfg(test)]
 mod tests {
