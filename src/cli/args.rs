@@ -59,8 +59,8 @@ pub(crate) struct Common {
     #[arg(skip)]
     pub data: Option<PathBuf>,
     /// Read what belongs to this machine from this file [default: the user's own, see `pcae-run site`]
-    #[arg(long = "site", global = true, value_name = "FILE", num_args = 0..=1)]
-    pub given_site: Option<Option<PathBuf>>,
+    #[arg(long = "site", global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    pub given_site: Option<PathBuf>,
     /// What belongs to this machine
     #[arg(skip)]
     pub site: Site,
@@ -86,6 +86,7 @@ pub(crate) struct Common {
 
 /// What to run, and how
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
     /// The pipeline file
     #[arg(value_name = "FILE", required = true)]

@@ -27,7 +27,7 @@ const PIPELINES: &str = "pipelines";
 pub(super) fn locate(cli: &mut Cli) -> Result<(), CommandError> {
     if cli.needs_site() {
         let common = &mut cli.common;
-        let file = common.given_site.as_ref().and_then(Option::as_deref);
+        let file = common.given_site.as_deref().filter(|file| *file != Path::new(""));
         if let Some(site) = Site::load(file)? {
             let kinds: Vec<&str> = AnyStage::KINDS.iter().copied().chain(cluster::KINDS).collect();
             site.check_kinds(&kinds)?;

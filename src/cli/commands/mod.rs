@@ -102,7 +102,10 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
             init::init(common, &path, out.as_deref(), table).map(done)
         }
         Command::Doctor(args) => doctor::doctor(common, &args),
-        Command::Site { example } => site::site(common, example).map(done),
+        Command::Site { example } => {
+            site::site(common, example);
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Cancel { file } => cancel::cancel(common, given(file).as_deref()).map(done),
         Command::Explain { name } => explain::explain(name.as_deref(), common.json).map(done),
         Command::Completions { shell, install } => {

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::cli::args::Common;
-use crate::cli::error::CommandError;
 use crate::cli::output::terminal::{self, Tone, paint};
 use crate::engine::site::{self, Origin, SiteValue};
 
@@ -11,10 +10,10 @@ use crate::engine::site::{self, Origin, SiteValue};
 const LONGEST: usize = 48;
 
 /// Shows every value of the site that applies here, or a site file to start from.
-pub(super) fn site(common: &Common, example: bool) -> Result<(), CommandError> {
+pub(super) fn site(common: &Common, example: bool) {
     if example {
         terminal::line(site::EXAMPLE.trim_end());
-        return Ok(());
+        return;
     }
     let site = &common.site;
     let values = values(common);
@@ -31,7 +30,7 @@ pub(super) fn site(common: &Common, example: bool) -> Result<(), CommandError> {
                 "setting": value.name, "value": value.json, "file": file, "line": line,
             }));
         }
-        return Ok(());
+        return;
     }
     let width = |text: fn(&SiteValue) -> usize| values.iter().map(text).max().unwrap_or(0);
     let (names, texts) = (width(|value| value.name.len()), width(|value| value.text.len()));
@@ -40,22 +39,16 @@ pub(super) fn site(common: &Common, example: bool) -> Result<(), CommandError> {
         let texts = texts.min(LONGEST);
         terminal::line(&format!("{:<names$}  {:<texts$}  {origin}", value.name, value.text));
     }
-    match site.file() {
-        Some(file) => terminal::note(&format!(
-            "site `{}` of {}: {}",
-            site.name,
-            file.display(),
-            site.chosen_by()
-        )),
-        None => {
-            let place = site::default_file().map(|file| file.display().to_string());
-            terminal::note(&format!(
-                "no site file applies here; `pcae-run site --example > {}` writes one to start from",
-                place.as_deref().unwrap_or("sites.ron")
-            ));
-        }
+    if let Some(file) = site.file() {
+        let (name, file, why) = (&site.name, file.display(), site.chosen_by());
+        terminal::note(&format!("site `{name}` of {file}: {why}"));
+    } else {
+        let place = site::default_file().map(|file| file.display().to_string());
+        let place = place.as_deref().unwrap_or("sites.ron");
+        terminal::note(&format!(
+            "no site file applies here; `pcae-run site --example > {place}` writes one to start from"
+        ));
     }
-    Ok(())
 }
 
 /// Returns the values of the site, or what the command line has in their place.

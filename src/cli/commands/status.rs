@@ -126,7 +126,7 @@ fn lines<'a>(
 ) -> Result<Vec<Line<'a>>, CommandError> {
     let failed = workspace.cache.failed_runs(workspace.plan.name())?;
     let running = workspace.cache.running_stages();
-    let in_queue = in_queue(&workspace.cache)?;
+    let in_queue = in_queue(&workspace.cache);
     let mut lines = Vec::with_capacity(statuses.len());
     for (planned, status) in workspace.plan.stages().iter().zip(statuses) {
         let (state, key, detail) = match status {
@@ -167,16 +167,16 @@ fn lines<'a>(
 }
 
 /// Returns the tasks in the queue of a cluster that compute stages, by key.
-fn in_queue(cache: &Cache) -> Result<BTreeMap<StageKey, TaskStatus>, CommandError> {
+fn in_queue(cache: &Cache) -> BTreeMap<StageKey, TaskStatus> {
     let batches = Batch::all(&cache.jobs());
     if batches.is_empty() {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     }
     let queue = match SlurmCommands::default().queue() {
         Ok(queue) => queue,
         Err(NoAnswer(message)) => {
             terminal::note(&format!("Slurm does not answer: {message}"));
-            return Ok(BTreeMap::new());
+            return BTreeMap::new();
         }
     };
     let live: BTreeMap<_, _> = queue
@@ -185,5 +185,5 @@ fn in_queue(cache: &Cache) -> Result<BTreeMap<StageKey, TaskStatus>, CommandErro
         .map(|task| (task.id.clone(), task))
         .collect();
     let keys = batches.iter().flat_map(Batch::keys);
-    Ok(keys.filter_map(|(key, id)| Some((key, live.get(&id)?.clone()))).collect())
+    keys.filter_map(|(key, id)| Some((key, live.get(&id)?.clone()))).collect()
 }

@@ -60,7 +60,7 @@ fn scratch(batch: &Batch) -> Result<Option<PathBuf>, CommandError> {
     let folder = variables::expand(text).map_err(CommandError::failed)?;
     let name =
         format!("{}-{}", batch.name, job().unwrap_or_else(|| std::process::id().to_string()));
-    let folder = PathBuf::from(folder).join(name);
+    let folder = folder.join(name);
     fs::create_dir_all(&folder).map_err(|cause| {
         let folder = folder.display();
         CommandError::failed(format!("the scratch folder {folder} can't be made: {cause}"))

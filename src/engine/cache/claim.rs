@@ -21,6 +21,7 @@ use crate::engine::system::failpoint;
 
 /// What came of asking for a key.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
 pub enum Claimed<'a> {
     /// The result is there, perhaps since a moment ago.
     Hit(StoredResult),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::problem::Problem;
 
 /// Sixty seconds.
-pub const MINUTE: Duration = Duration::from_secs(60);
+pub const MINUTE: Duration = Duration::from_mins(1);
 /// Sixty minutes.
 pub const HOUR: Duration = Duration::from_hours(1);
 /// 10^9 bytes.
@@ -145,7 +145,8 @@ pub fn duration_text(duration: Duration) -> String {
 
 /// Returns a size as it is written in a site file: in the unit that needs the fewest digits.
 pub fn size_text(bytes: u64) -> String {
-    let exact = SIZES.iter().filter(|(_, factor)| bytes >= *factor && bytes % factor == 0);
+    let exact =
+        SIZES.iter().filter(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
     match exact.min_by_key(|(_, factor)| (bytes / factor).to_string().len()) {
         Some((unit, factor)) if bytes / factor < 100_000 => format!("{}{unit}", bytes / factor),
         _ => {
@@ -177,7 +178,7 @@ mod tests {
             assert_eq!(read, Duration::from_secs_f64(seconds), "{text}");
             assert_eq!(duration(&duration_text(read)), Ok(read), "{text}");
         }
-        assert_eq!(duration_text(Duration::from_secs(129_600)), "1d12h");
+        assert_eq!(duration_text(Duration::from_hours(36)), "1d12h");
         assert_eq!(duration_text(Duration::from_secs(90)), "1min30s");
     }
 

@@ -38,12 +38,11 @@ fn expand_by(path: &str, value: &dyn Fn(&str) -> Option<String>) -> Result<Strin
     }
     while let Some((before, after)) = rest.split_once('$') {
         expanded.push_str(before);
-        let (name, after) = match after.strip_prefix('{') {
-            Some(inside) => inside.split_once('}').ok_or(VariableError::Unclosed)?,
-            None => {
-                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
-            }
+        let (name, after) = if let Some(inside) = after.strip_prefix('{') {
+            inside.split_once('}').ok_or(VariableError::Unclosed)?
+        } else {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
         };
         if name.is_empty() {
             return Err(VariableError::NoName);

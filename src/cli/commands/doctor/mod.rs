@@ -27,7 +27,7 @@ type CheckResult = Result<String, String>;
 /// What came of a check.
 #[derive(Debug, Serialize, Deserialize)]
 struct Check {
-    check: String,
+    name: String,
     ok: bool,
     detail: String,
 }
@@ -36,7 +36,7 @@ impl Check {
     fn of(name: &str, result: CheckResult) -> Self {
         let ok = result.is_ok();
         let (Ok(detail) | Err(detail)) = result;
-        Self { check: name.to_owned(), ok, detail }
+        Self { name: name.to_owned(), ok, detail }
     }
 }
 
@@ -61,8 +61,8 @@ pub(super) fn doctor(common: &Common, args: &DoctorArgs) -> Result<ExitCode, Com
 
 /// Prints what came of checks; returns whether all passed.
 fn print(common: &Common, place: &str, checks: &[Check]) -> bool {
-    for Check { check, ok, detail } in checks {
-        let name = format!("{place}{check}");
+    for Check { name, ok, detail } in checks {
+        let name = format!("{place}{name}");
         if common.json {
             terminal::json(&json!({"check": name, "ok": ok, "detail": detail}));
             continue;

@@ -1,7 +1,7 @@
 //! What a node of the cluster is like, found out by a job of a minute before a run depends on it.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -108,20 +108,14 @@ fn wait(
         }
         if let Ok(queue) = slurm.queue() {
             let task = queue.into_iter().find(|task| task.name == name);
-            match task.filter(|task| !matches!(task.state, JobState::Ended(_))) {
-                Some(task) => {
-                    if task.state == JobState::Pending && told != task.reason {
-                        terminal::note(&format!("Slurm job {} waits: {}", task.id.0, task.reason));
-                        told = task.reason;
-                    }
+            if let Some(task) = task.filter(|task| !matches!(task.state, JobState::Ended(_))) {
+                if task.state == JobState::Pending && told != task.reason {
+                    terminal::note(&format!("Slurm job {} waits: {}", task.id.0, task.reason));
+                    told = task.reason;
                 }
-                None => {
-                    let gone = gone.get_or_insert_with(Instant::now);
-                    if gone.elapsed() > common.site.grace {
-                        let words = last_words(log);
-                        return Err(format!("the job ended and left no report here: {words}"));
-                    }
-                }
+            } else if gone.get_or_insert_with(Instant::now).elapsed() > common.site.grace {
+                let words = last_words(log);
+                return Err(format!("the job ended and left no report here: {words}"));
             }
         }
         if began.elapsed() > LONGEST_WAIT {
@@ -136,6 +130,7 @@ fn wait(
 
 /// Compares a node with this machine.
 fn compared(report: &NodeReport, program: &Path) -> Vec<Check> {
+    const TOLERATED: u64 = 30;
     let is_same = digest(program).is_ok_and(|own| own == report.program);
     let program = if is_same {
         Ok("the same as here".to_owned())
@@ -155,10 +150,9 @@ fn compared(report: &NodeReport, program: &Path) -> Vec<Check> {
             or_none(&there)
         ),
     };
-    const TOLERATED: u64 = 30;
     let skew = clock::now().abs_diff(report.time);
     let clock = match skew {
-        0..=TOLERATED => Ok(format!("within {} s of this machine's", TOLERATED)),
+        0..=TOLERATED => Ok(format!("within {TOLERATED} s of this machine's")),
         _ => Err(format!("{skew} s from this machine's: times in logs and records will not agree")),
     };
     vec![
@@ -219,7 +213,7 @@ fn has_scratch(scratch: Option<&str>) -> CheckResult {
     let Some(scratch) = scratch else {
         return Ok("in the cache folder".to_owned());
     };
-    let folder = PathBuf::from(variables::expand(scratch).map_err(text)?);
+    let folder = variables::expand(scratch).map_err(text)?;
     let own = folder.join(format!("pcae-run-doctor-{}", std::process::id()));
     let tried = fs::create_dir_all(&own).and_then(|()| fs::write(own.join("x"), vec![0; 1 << 20]));
     let _ = fs::remove_dir_all(&own);

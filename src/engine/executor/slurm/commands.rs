@@ -14,7 +14,7 @@ use super::request::Request;
 use super::state::JobState;
 
 /// How long a command may take: longer than Slurm's own waits for a busy controller.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Tasks in one call of scancel or sacct: more overload the controller.
 const TASKS_AT_ONCE: usize = 100;

@@ -53,7 +53,7 @@ const LARGEST_ARRAY: usize = 500;
 /// Calls of sbatch that may follow each other at once.
 const BURST: f64 = 10.0;
 /// The longest pause after an sbatch that was told to come later.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// Stages whose progress is read at once.
 const MOST_READ: usize = 50;
 
@@ -450,7 +450,7 @@ impl<'a, C: Controller> Slurm<'a, C> {
         let peak = self.cache.entry(key).ok().and_then(|entry| entry.run.peak_memory);
         self.efficiency.add(Usage {
             kind: wanted.submission.kind.clone(),
-            asked: wanted.resources.clone(),
+            asked: wanted.resources,
             seconds: result.ended.saturating_sub(result.began),
             peak_memory: peak,
         });
@@ -575,15 +575,15 @@ impl<'a, C: Controller> Slurm<'a, C> {
                 self.fail(stage, message, true);
                 return;
             }
-            Some(End::Failed) => match self.tasks.memory_words(task, &self.log_folder()) {
+            Some(End::Failed) => {
                 // Without cgroups, Slurm has no state for it.
-                Some(words) => Retry::Memory(format!("Slurm job {job} on {node}: {words}")),
-                None => {
+                let Some(words) = self.tasks.memory_words(task, &self.log_folder()) else {
                     let why = self.tasks.last_words(task, &self.log_folder());
                     self.fail(stage, format!("its Slurm job {job} failed on {node}: {why}"), false);
                     return;
-                }
-            },
+                };
+                Retry::Memory(format!("Slurm job {job} on {node}: {words}"))
+            }
             Some(End::Completed) | None => {
                 Retry::Lost(format!("Slurm job {job} is gone and left no result"))
             }

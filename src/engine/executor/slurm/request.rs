@@ -115,15 +115,15 @@ pub fn placed<'a>(
     site: &'a Site,
     resources: &Resources,
 ) -> Result<(Resources, Option<&'a Partition>), SiteError> {
-    let fits = |resources: Resources| Ok((resources.clone(), site.partition(&resources)?));
+    let fits = |resources: Resources| Ok((resources, site.partition(&resources)?));
     let limits = site.partitions.iter().filter_map(|partition| partition.time);
     let longest_first = || {
         let mut limits: Vec<_> = limits.filter(|limit| *limit < resources.time).collect();
         limits.sort();
         limits.into_iter().rev()
     };
-    fits(resources.clone()).or_else(|error| {
-        let shorter = longest_first().map(|time| Resources { time, ..resources.clone() });
+    fits(*resources).or_else(|error| {
+        let shorter = longest_first().map(|time| Resources { time, ..*resources });
         shorter.map(fits).find(Result::is_ok).unwrap_or(Err(error))
     })
 }

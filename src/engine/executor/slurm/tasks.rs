@@ -76,7 +76,7 @@ struct Place {
 pub(super) struct Tasks {
     folder: PathBuf,
     batches: Vec<Option<Known>>,
-    tasks: BTreeMap<TaskNumber, Task>,
+    known: BTreeMap<TaskNumber, Task>,
     next: TaskNumber,
     /// Where stages of this run are computed.
     places: BTreeMap<StageIndex, Place>,
@@ -93,7 +93,7 @@ impl Tasks {
         Self {
             folder,
             batches: Vec::new(),
-            tasks: BTreeMap::new(),
+            known: BTreeMap::new(),
             next: 0,
             places: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -104,19 +104,19 @@ impl Tasks {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.known.is_empty()
     }
 
     /// Returns how many tasks are pending or running.
     pub(super) fn in_queue(&self) -> usize {
-        self.tasks.values().filter(|task| !matches!(task.phase, Phase::Ended { .. })).count()
+        self.known.values().filter(|task| !matches!(task.phase, Phase::Ended { .. })).count()
     }
 
     /// Returns the tasks of this run that are pending or running, as Slurm names them.
     pub(super) fn own_in_queue(&self) -> Vec<TaskId> {
         let is_live = |task: &&Task| !matches!(task.phase, Phase::Ended { .. });
         let is_waited_for = |(number, _): &(&TaskNumber, &Task)| self.waiting.contains_key(number);
-        let tasks = self.tasks.iter().filter(is_waited_for).map(|(_, task)| task);
+        let tasks = self.known.iter().filter(is_waited_for).map(|(_, task)| task);
         tasks.filter(is_live).filter_map(|task| self.id(task)).collect()
     }
 
@@ -157,7 +157,7 @@ impl Tasks {
                 may_have_run: true,
                 is_told: true,
             };
-            self.tasks.insert(self.next, task);
+            self.known.insert(self.next, task);
             self.next += 1;
         }
         self.batches.push(Some(known));
@@ -168,7 +168,7 @@ impl Tasks {
     /// Has a stage done by a job of another run, unless that is over without a result.
     pub(super) fn join(&mut self, stage: StageIndex, key: &StageKey) -> Option<TaskNumber> {
         let place = *self.found.get(key)?;
-        let task = self.tasks.get(&place.task)?;
+        let task = self.known.get(&place.task)?;
         let (batch, record) = self.record(place)?;
         match StageResult::read(&batch.result_path(record)) {
             Some(result) if result.is_final() => {}
@@ -195,7 +195,7 @@ impl Tasks {
     }
 
     fn record(&self, place: Place) -> Option<(&Batch, &BatchStage)> {
-        let task = self.tasks.get(&place.task)?;
+        let task = self.known.get(&place.task)?;
         let known = self.batches.get(task.batch)?.as_ref()?;
         let record = known.batch.tasks.get(task.number)?.get(place.position)?;
         Some((&known.batch, record))
@@ -210,13 +210,13 @@ impl Tasks {
             let _ = fs::remove_file(batch.result_path(record));
         }
         self.forget(stage);
-        let Some(task) = self.tasks.get(&place.task) else {
+        let Some(task) = self.known.get(&place.task) else {
             return;
         };
         let batch = task.batch;
         if !self.waiting.contains_key(&place.task) && self.is_own(batch) {
-            self.tasks.remove(&place.task);
-            if !self.tasks.values().any(|task| task.batch == batch) {
+            self.known.remove(&place.task);
+            if !self.known.values().any(|task| task.batch == batch) {
                 self.remove_batch(batch);
             }
         }
@@ -261,7 +261,7 @@ impl Tasks {
             let Some(Known { batch, is_own, is_orphan }) = known else {
                 continue;
             };
-            let tasks = || self.tasks.values().filter(|task| task.batch == number);
+            let tasks = || self.known.values().filter(|task| task.batch == number);
             let is_ended = |task: &Task| matches!(task.phase, Phase::Ended { .. });
             let is_unlisted = |task: &Task| is_ended(task) || task.missing.is_some();
             let stages = || batch.tasks.iter().flatten();
@@ -277,7 +277,7 @@ impl Tasks {
 
     /// Returns whether a task was submitted by another run that lives.
     pub(super) fn is_of_living_run(&self, number: TaskNumber) -> bool {
-        let known = self.tasks.get(&number).and_then(|task| self.batches.get(task.batch)?.as_ref());
+        let known = self.known.get(&number).and_then(|task| self.batches.get(task.batch)?.as_ref());
         known.is_some_and(|known| !known.is_own && !known.is_orphan)
     }
 
@@ -307,7 +307,7 @@ impl Tasks {
     /// Returns the stages that may run just now, with where they tell how far they are.
     pub(super) fn running(&self) -> Vec<(StageIndex, PathBuf)> {
         let is_running = |number: &TaskNumber| {
-            self.tasks.get(number).is_some_and(|task| task.phase == Phase::Running)
+            self.known.get(number).is_some_and(|task| task.phase == Phase::Running)
         };
         let tasks = self.waiting.iter().filter(|(number, _)| is_running(number));
         let first = tasks.filter_map(|(_, stages)| stages.values().next().copied());
@@ -326,12 +326,12 @@ impl Tasks {
 
     /// Returns the name of a task for people.
     pub(super) fn name(&self, number: TaskNumber) -> String {
-        let id = self.tasks.get(&number).and_then(|task| self.id(task));
+        let id = self.known.get(&number).and_then(|task| self.id(task));
         id.map_or_else(|| "that is not confirmed".to_owned(), |id| id.0)
     }
 
     pub(super) fn task(&self, number: TaskNumber) -> &Task {
-        &self.tasks[&number]
+        &self.known[&number]
     }
 
     /// Returns the stages that are waited for at a task, in the order it runs them.
@@ -340,7 +340,7 @@ impl Tasks {
     }
 
     fn learn_ids(&mut self, batch: usize) {
-        for (&number, task) in &self.tasks {
+        for (&number, task) in &self.known {
             if task.batch == batch
                 && let Some(id) = self.id(task)
             {
@@ -372,14 +372,14 @@ impl Tasks {
         for status in found {
             if let Some(number) = self.by_id.get(&status.id).copied() {
                 listed.insert(number);
-                batches.extend(self.tasks.get(&number).map(|task| task.batch));
+                batches.extend(self.known.get(&number).map(|task| task.batch));
                 self.set(number, status);
             }
         }
         let mut missing = Vec::new();
         let ids: BTreeMap<TaskNumber, Option<TaskId>> =
-            self.tasks.iter().map(|(&number, task)| (number, self.id(task))).collect();
-        for (number, task) in &mut self.tasks {
+            self.known.iter().map(|(&number, task)| (number, self.id(task))).collect();
+        for (number, task) in &mut self.known {
             if listed.contains(number) || matches!(task.phase, Phase::Ended { .. }) {
                 continue;
             }
@@ -406,7 +406,7 @@ impl Tasks {
     }
 
     fn set(&mut self, number: TaskNumber, status: &TaskStatus) {
-        let Some(task) = self.tasks.get_mut(&number) else {
+        let Some(task) = self.known.get_mut(&number) else {
             return;
         };
         task.missing = None;
@@ -424,9 +424,9 @@ impl Tasks {
         };
         if phase != task.phase {
             task.may_have_run = match (&phase, &task.phase) {
-                (Phase::Pending(_), _) => false,
                 // From one answer to the next it can have run and ended, unless someone cancelled it.
-                (Phase::Ended { end: Some(End::Cancelled), .. }, Phase::Pending(_)) => false,
+                (Phase::Pending(_), _)
+                | (Phase::Ended { end: Some(End::Cancelled), .. }, Phase::Pending(_)) => false,
                 _ => true,
             };
             task.phase = phase;
@@ -437,7 +437,7 @@ impl Tasks {
     /// Returns the tasks whose phase has changed since this was asked last.
     pub(super) fn changes(&mut self) -> Vec<(TaskNumber, Phase)> {
         let mut changed = Vec::new();
-        for (&number, task) in &mut self.tasks {
+        for (&number, task) in &mut self.known {
             if !std::mem::replace(&mut task.is_told, true) {
                 changed.push((number, task.phase.clone()));
             }
@@ -447,7 +447,7 @@ impl Tasks {
 
     /// Takes a task for ended whose stage has said that it stopped.
     pub(super) fn set_stopped(&mut self, number: TaskNumber) {
-        if let Some(task) = self.tasks.get_mut(&number) {
+        if let Some(task) = self.known.get_mut(&number) {
             task.missing.get_or_insert_with(Instant::now);
         }
     }
@@ -456,7 +456,7 @@ impl Tasks {
     pub(super) fn ended_for(&mut self, grace: Duration) -> Vec<TaskNumber> {
         let mut ended = Vec::new();
         for &number in self.waiting.keys() {
-            let Some(task) = self.tasks.get_mut(&number) else {
+            let Some(task) = self.known.get_mut(&number) else {
                 continue;
             };
             if let Some(missing) = task.missing
@@ -476,7 +476,7 @@ impl Tasks {
 
     /// Returns how a task ended, if anyone knows.
     pub(super) fn end(&self, number: TaskNumber) -> Option<End> {
-        match self.tasks.get(&number)?.phase {
+        match self.known.get(&number)?.phase {
             Phase::Ended { end, .. } => end,
             _ => None,
         }
@@ -497,7 +497,7 @@ impl Tasks {
     }
 
     fn log_name(&self, number: TaskNumber) -> Option<String> {
-        let task = self.tasks.get(&number)?;
+        let task = self.known.get(&number)?;
         let batch = &self.batches.get(task.batch)?.as_ref()?.batch;
         Some(format!("{}-{}.log", batch.name, task.number))
     }

@@ -93,7 +93,8 @@ impl Fake {
         let number = self.next;
         self.next += 1;
         let last = request.script.trim_end().lines().last().unwrap();
-        let batch = last.split_whitespace().find(|word| word.ends_with(".batch")).unwrap();
+        let batch =
+            last.split_whitespace().find(|word| word.strip_suffix(".batch").is_some()).unwrap();
         for task in 0..request.tasks {
             let delay = self.dice.below(3);
             let id = TaskId::of(&number.to_string(), task, request.tasks);
@@ -353,7 +354,7 @@ fn a_job_that_is_too_long_for_every_partition_asks_for_what_there_is() {
     let (fake, counts) = Fake::new(fixture.cache_folder(), 3, NONE);
     let short = Partition {
         name: "short".to_owned(),
-        time: Some(Duration::from_secs(600)),
+        time: Some(Duration::from_mins(10)),
         ..Partition::default()
     };
     let mut site = site();
