@@ -12,6 +12,8 @@ use tempfile::TempDir;
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pcae-run"));
     command.env_remove("PCAE_RUN_FAILPOINT").env("NO_COLOR", "1");
+    // Whoever runs the tests may have a site file.
+    command.env_remove("PCAE_RUN_SITE").env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 

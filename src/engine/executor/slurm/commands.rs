@@ -60,7 +60,12 @@ impl SlurmCommands {
 
     fn call(&mut self, program: &str, args: &[String], input: &str) -> Result<Answer, NoAnswer> {
         self.calls += 1;
-        let failed = |cause: io::Error| NoAnswer(format!("{program}: {cause}"));
+        let failed = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::NotFound => {
+                NoAnswer(format!("`{program}` is not installed on this machine"))
+            }
+            _ => NoAnswer(format!("{program}: {cause}")),
+        };
         let mut command = Command::new(program);
         // A runner that is itself a job must not hand its own settings on.
         for (name, _) in std::env::vars_os() {
