@@ -34,6 +34,11 @@ pub(super) const SUFFIX: &str = "lease";
 
 const OWNER: &str = "owner.json";
 
+/// Endings of names that are there for a moment.
+const NEW: &str = ".new";
+const OLD: &str = ".old";
+const NOW: &str = ".now";
+
 /// Bytes of what is read of an owner.
 const LARGEST: u64 = 1 << 12;
 
@@ -124,7 +129,7 @@ impl Lease {
         let nonce = nonce();
         let owner = serde_json::to_vec(&Owner::this())?;
         let folder = path.join(&nonce);
-        let new = path.with_extension(format!("{nonce}.new"));
+        let new = path.with_extension(format!("{nonce}{NEW}"));
         fs::create_dir_all(new.join(&nonce))?;
         fs::write(new.join(&nonce).join(OWNER), &owner)?;
         let taken = fs::rename(&new, path);
@@ -167,13 +172,18 @@ impl Lease {
         let Self { path, folder, beat, .. } = self;
         beat.stop();
         let old = folder.file_name().map(|nonce| nonce.to_string_lossy().into_owned());
-        let old = path.with_extension(format!("{}.old", old.unwrap_or_default()));
+        let old = path.with_extension(format!("{}{OLD}", old.unwrap_or_default()));
         if fs::rename(&folder, &old).is_ok() {
             // Whoever has it by now has a filled folder there, which stays.
             let _ = fs::remove_dir(&path);
             let _ = remove(&old);
         }
     }
+}
+
+/// Returns whether a name is one that taking or giving back a lease needs for a moment.
+pub(super) fn is_passing(name: &str) -> bool {
+    [NEW, OLD, NOW].iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns whether a lease is owned by someone who lives, as far as can be told.
@@ -220,7 +230,7 @@ fn is_silent(file: &Path, path: &Path, terms: LeaseTerms) -> io::Result<bool> {
         },
         Err(cause) => return Err(cause),
     };
-    let probe = path.with_extension(format!("{}.now", nonce()));
+    let probe = path.with_extension(format!("{}{NOW}", nonce()));
     fs::write(&probe, b"x")?;
     let now = fs::File::open(&probe).and_then(|file| file.metadata()?.modified());
     let _ = fs::remove_file(&probe);

@@ -164,20 +164,21 @@ impl Cache {
                 lock.release();
             }
         }
-        for name in names_in(&self.root.join("claims")) {
-            let Some(key) = name.split('.').next().and_then(|key| key.parse::<StageKey>().ok())
-            else {
+        let claims = self.root.join("claims");
+        for name in names_in(&claims) {
+            let key = name.split('.').next().and_then(|key| key.parse::<StageKey>().ok());
+            let path = claims.join(&name);
+            match (self.terms(), key) {
+                (Some(_), Some(key)) if name.ends_with(lease::SUFFIX) => self.settle_lease(&key),
+                (terms @ Some(_), None) if name.ends_with(lease::SUFFIX) => {
+                    release_if_free(&LockName { path: path.with_extension(LOCK), terms });
+                }
+                // What a process that took or gave back a lease had no time to remove, or a lock from
+                // before the cache was shared.
+                (Some(_), _) if key.is_some() || lease::is_passing(&name) => remove_if_old(&path),
+                (None, Some(key)) => release_if_free(&self.claim_lock(&key)),
                 // The others are held by nobody most of the time, and stay.
-                continue;
-            };
-            if name.ends_with(lease::SUFFIX) {
-                self.settle_lease(&key);
-            } else if self.terms().is_none() {
-                release_if_free(&self.claim_lock(&key));
-            } else {
-                // What a process that took or gave back a lease had no time to remove, or a lock
-                // from before the cache was shared.
-                remove_if_old(&self.root.join("claims").join(&name));
+                _ => {}
             }
         }
     }
