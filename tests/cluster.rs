@@ -132,6 +132,9 @@ fn a_site_is_found_by_its_name_in_the_users_own_file() {
     command.env("PCAE_RUN_SITE", "lap");
     let unknown = Outcome::of(command.output().unwrap()).fails_with(2);
     assert!(unknown.stderr.contains("did you mean `lab`?"), "{}", unknown.stderr);
+    command.env("PCAE_RUN_SITE", "lab").arg("--site");
+    let own = Outcome::of(command.output().unwrap()).ok();
+    assert_eq!(own.stdout, chosen.stdout, "without a file it is the user's own");
     let example = call(&sandbox, &["site", "--example"]).ok();
     sandbox.write("own.ron", &example.stdout.replace("$USER", "me"));
     call(&sandbox, &["site", "--site", "own.ron"]).ok();

@@ -11,6 +11,9 @@ use crate::device::DeviceName;
 use crate::engine::plan::select::Choice;
 use crate::engine::site::{ExecutorKind, Site};
 
+/// What `--site` without a file means: the user's own site file.
+pub(crate) const OWN_SITE: &str = "-";
+
 /// Run experiment pipelines from a file; compute each result only once
 #[derive(Debug, Parser)]
 #[command(name = "pcae-run", version, max_term_width = 100, subcommand_negates_reqs = true)]
@@ -59,7 +62,7 @@ pub(crate) struct Common {
     #[arg(skip)]
     pub data: Option<PathBuf>,
     /// Read what belongs to this machine from this file [default: the user's own, see `pcae-run site`]
-    #[arg(long = "site", global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long = "site", global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = OWN_SITE)]
     pub given_site: Option<PathBuf>,
     /// What belongs to this machine
     #[arg(skip)]

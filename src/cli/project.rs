@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::args::Cli;
+use super::args::{Cli, OWN_SITE};
 use super::cluster;
 use super::error::CommandError;
 use crate::engine::cache::Cache;
@@ -27,7 +27,7 @@ const PIPELINES: &str = "pipelines";
 pub(super) fn locate(cli: &mut Cli) -> Result<(), CommandError> {
     if cli.needs_site() {
         let common = &mut cli.common;
-        let file = common.given_site.as_deref().filter(|file| *file != Path::new(""));
+        let file = common.given_site.as_deref().filter(|file| *file != Path::new(OWN_SITE));
         if let Some(site) = Site::load(file)? {
             let kinds: Vec<&str> = AnyStage::KINDS.iter().copied().chain(cluster::KINDS).collect();
             site.check_kinds(&kinds)?;
