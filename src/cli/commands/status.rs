@@ -184,6 +184,25 @@ fn in_queue(cache: &Cache) -> BTreeMap<StageKey, TaskStatus> {
         .filter(|task| !matches!(task.state, JobState::Ended(_)))
         .map(|task| (task.id.clone(), task))
         .collect();
-    let keys = batches.iter().flat_map(Batch::keys);
-    keys.filter_map(|(key, id)| Some((key, live.get(&id)?.clone()))).collect()
+    let mut found = BTreeMap::new();
+    for (id, stages) in batches.iter().flat_map(Batch::numbered_tasks) {
+        let Some(task) = live.get(&id) else {
+            continue;
+        };
+        let has_result = |key: &StageKey| matches!(cache.find(key), Ok(Some(_)));
+        let mut open = stages.iter().filter(|stage| !has_result(&stage.key));
+        let Some(first) = open.next() else {
+            continue;
+        };
+        found.insert(first.key, task.clone());
+        for stage in open {
+            let reason = match task.state {
+                JobState::Running => format!("after {}", first.stage),
+                _ => task.reason.clone(),
+            };
+            let (state, expected) = (JobState::Pending, String::new());
+            found.insert(stage.key, TaskStatus { state, reason, expected, ..task.clone() });
+        }
+    }
+    found
 }

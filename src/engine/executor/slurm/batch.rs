@@ -61,17 +61,12 @@ impl Batch {
     /// The ending of a record's file name.
     pub const SUFFIX: &'static str = "batch";
 
-    /// Returns the keys of its stages with the tasks that compute them, once it has a number.
-    pub fn keys(&self) -> Vec<(StageKey, TaskId)> {
-        let Some(job) = &self.job else {
-            return Vec::new();
-        };
+    /// Returns its tasks with their stages, once it has a number.
+    pub fn numbered_tasks(&self) -> impl Iterator<Item = (TaskId, &[BatchStage])> {
         let tasks = self.tasks.iter().enumerate();
-        let keys = tasks.flat_map(|(task, stages)| {
-            let id = TaskId::of(job, task, self.tasks.len());
-            stages.iter().map(move |stage| (stage.key, id.clone()))
-        });
-        keys.collect()
+        tasks.filter_map(|(task, stages)| {
+            Some((TaskId::of(self.job.as_ref()?, task, self.tasks.len()), &stages[..]))
+        })
     }
 
     /// Returns where it is kept.

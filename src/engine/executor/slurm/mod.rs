@@ -222,8 +222,8 @@ impl<'a, C: Controller> Slurm<'a, C> {
         for (group, stages) in self.groups() {
             let target = self.site.pack.min(group.resources.time / 2);
             let predicted = |stage: &StageIndex| self.options.predicted.get(stage).copied();
-            let stages = stages.iter().map(|stage| (*stage, predicted(stage)));
-            let mut packs = packed(stages, target);
+            let stages: Vec<_> = stages.iter().map(|stage| (*stage, predicted(stage))).collect();
+            let mut packs = packed(&stages, target);
             packs.truncate(room);
             for tasks in packs.chunks(self.largest_array) {
                 if self.allowed < 1.0 || Instant::now() < self.not_before {
@@ -519,7 +519,11 @@ impl<'a, C: Controller> Slurm<'a, C> {
                     let (job, reason) = (job.clone(), reason.clone());
                     self.event(stage, JobEvent::Queued { job, reason });
                 }
-                Phase::Running => self.event(stage, JobEvent::Started),
+                // The others of the task begin one after the other.
+                Phase::Running if self.tasks.first_running(task) == Some(stage) => {
+                    self.event(stage, JobEvent::Started);
+                }
+                Phase::Running => {}
                 Phase::Unknown(word) => {
                     self.tell(word, format!("Slurm says `{word}` of job {job}: taken for running"));
                 }
@@ -618,8 +622,12 @@ impl<'a, C: Controller> Slurm<'a, C> {
     fn deliver(&mut self, stage: StageIndex, outcome: JobOutcome) {
         if self.wanted.remove(&stage).is_some() {
             self.backlog.remove(&stage);
+            let task = self.tasks.task_of(stage);
             self.tasks.leave(stage);
             self.event(stage, JobEvent::Ended(outcome));
+            if let Some(next) = task.and_then(|task| self.tasks.first_running(task)) {
+                self.event(next, JobEvent::Started);
+            }
         }
     }
 

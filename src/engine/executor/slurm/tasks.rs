@@ -304,6 +304,17 @@ impl Tasks {
         serde_json::from_slice::<Progress>(&text).ok().map(|progress| progress.done)
     }
 
+    /// Returns the task that computes a stage.
+    pub(super) fn task_of(&self, stage: StageIndex) -> Option<TaskNumber> {
+        Some(self.places.get(&stage)?.task)
+    }
+
+    /// Returns the first of the stages that are waited for at a task, if the task runs.
+    pub(super) fn first_running(&self, number: TaskNumber) -> Option<StageIndex> {
+        let runs = self.known.get(&number).is_some_and(|task| task.phase == Phase::Running);
+        self.waiting.get(&number).filter(|_| runs)?.values().next().copied()
+    }
+
     /// Returns the stages that may run just now, with where they tell how far they are.
     pub(super) fn running(&self) -> Vec<(StageIndex, PathBuf)> {
         let is_running = |number: &TaskNumber| {

@@ -73,6 +73,7 @@ struct Fake {
     faults: Faults,
     tasks: Vec<FakeTask>,
     next: usize,
+    timeouts: usize,
     counts: Rc<RefCell<Counts>>,
 }
 
@@ -80,8 +81,15 @@ impl Fake {
     fn new(cache: PathBuf, seed: u64, faults: Faults) -> (Self, Rc<RefCell<Counts>>) {
         let counts = Rc::new(RefCell::new(Counts::default()));
         let dice = Dice(seed);
-        let fake =
-            Self { cache, dice, faults, tasks: Vec::new(), next: 1, counts: Rc::clone(&counts) };
+        let fake = Self {
+            cache,
+            dice,
+            faults,
+            tasks: Vec::new(),
+            next: 1,
+            timeouts: 0,
+            counts: Rc::clone(&counts),
+        };
         (fake, counts)
     }
 
@@ -135,7 +143,12 @@ impl Fake {
         if self.chance(bad) {
             let ends =
                 [End::NodeFailed, End::Preempted, End::Timeout, End::OutOfMemory, End::Completed];
-            let end = ends[self.dice.below(ends.len())];
+            let mut end = ends[self.dice.below(ends.len())];
+            // A stage that gets no further in three jobs is given up, on purpose.
+            self.timeouts += usize::from(end == End::Timeout);
+            if end == End::Timeout && self.timeouts > 2 {
+                end = End::NodeFailed;
+            }
             // Some die before they have done anything, some when they have done all.
             if self.chance(50) {
                 self.work(at);
