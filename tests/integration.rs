@@ -6,10 +6,10 @@ mod sandbox;
 
 /// The shape of the code itself.
 mod architecture;
-/// What a user types and reads: commands, exit codes, output.
-mod commands;
 /// Sites, and what is said before anything is submitted; tests/slurm has the rest.
 mod cluster;
+/// What a user types and reads: commands, exit codes, output.
+mod commands;
 /// Published and earlier numbers beside present ones.
 mod comparison;
 /// What estimates and counts amount to, on data of known dimension.
