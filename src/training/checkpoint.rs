@@ -98,7 +98,10 @@ pub(super) fn save(
     let temporary = path.with_extension("partial");
     let bytes = encode(state, owner)?;
     let write = || {
-        fs::create_dir_all(folder)?;
+        // Not those above it: they are gone if another process has taken over.
+        if !folder.is_dir() {
+            fs::create_dir(folder)?;
+        }
         let mut file = File::create(&temporary)?;
         file.write_all(&bytes)?;
         file.sync_all()?;

@@ -22,6 +22,7 @@ pub(super) fn cancel(common: &Common, file: Option<&Path>) -> Result<(), Command
         .filter(|batch| batch.pipeline == pipeline)
         .map(|batch| batch.name.as_str())
         .collect();
+    let batches: Vec<_> = batches.iter().filter(|batch| batch.is_of(&common.site.name)).collect();
     let runner = cluster::runner_name(&workspace.cache, pipeline);
     let queue = slurm.queue().map_err(no_answer)?;
     let is_live = |state: &JobState| !matches!(state, JobState::Ended(_));

@@ -130,12 +130,16 @@ impl Claim<'_> {
     }
 
     /// Puts state that is kept to where the next claim looks for it.
-    fn leave_state(&self) {
+    ///
+    /// Returns whether that was done; if not, the lease must not be given back, and goes to whoever takes it
+    /// over, state and all.
+    fn leave_state(&self) -> bool {
         let state = self.work.join("state");
-        if self.work != self.rest && is_filled(&state) {
-            let _ = fs::create_dir_all(&self.rest);
-            let _ = move_if_there(&state, &self.rest.join("state"));
+        if self.work == self.rest || !is_filled(&state) {
+            return true;
         }
+        fs::create_dir_all(&self.rest).is_ok()
+            && move_if_there(&state, &self.rest.join("state")).is_ok()
     }
 
     /// Returns the folder that the stage writes its artifact into.
@@ -179,12 +183,21 @@ impl Claim<'_> {
     }
 
     fn prepare(&self) -> Result<(), CacheError> {
+        if self.work == self.rest {
+            fs::create_dir_all(&self.work).map_err(CacheError::at(&self.work))?;
+        }
         for folder in [self.output_folder(), self.scratch_folder()] {
             remove(&folder)?;
-            fs::create_dir_all(&folder).map_err(CacheError::at(&folder))?;
+            // The folder of a lease that was taken over must not come back.
+            fs::create_dir(&folder).map_err(CacheError::at(&folder))?;
         }
         let state = self.state_folder();
-        fs::create_dir_all(&state).map_err(CacheError::at(&state))?;
+        match &self.trajectory {
+            Some(_) if self.work == self.rest => fs::create_dir_all(&state),
+            _ if state.is_dir() => Ok(()),
+            _ => fs::create_dir(&state),
+        }
+        .map_err(CacheError::at(&state))?;
         failpoint::pass("claim.clean.after").map_err(CacheError::at(&state))
     }
 
@@ -205,8 +218,9 @@ impl Claim<'_> {
     /// Gives the claim back. From here on the working folder may be another process's.
     pub(super) fn release(&mut self) -> Result<(), CacheError> {
         if let Some(lock) = self.lock.take() {
-            self.leave_state();
-            lock.release();
+            if self.leave_state() {
+                lock.release();
+            }
         }
         let LockName { path, .. } = self.cache.claim_lock(&self.key);
         failpoint::pass("claim.release.after").map_err(CacheError::at(&path))
@@ -221,9 +235,8 @@ impl Drop for Claim<'_> {
             self.lost.store(is_lost, Ordering::Relaxed);
             let _ = remove(&self.output_folder());
             let _ = remove(&self.scratch_folder());
-            self.leave_state();
             // A file's lock dies with it, and its file is a leftover.
-            if lock.folder().is_some() {
+            if self.leave_state() && lock.folder().is_some() {
                 lock.release();
             }
         }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::folders::{files_below, remove};
+use super::lease;
 use super::{Cache, CacheError, Entry, InUse, Trajectory, hold_alone};
 use crate::engine::digest::{StageKey, TrajectoryKey};
 
@@ -140,6 +141,8 @@ impl Cache {
                 let item = item.map_err(CacheError::at(&folder))?;
                 let name = item.file_name().to_string_lossy().into_owned();
                 let key = name.split('.').next().and_then(|key| key.parse::<StageKey>().ok());
+                // Leases are given back, by what they hold: a trajectory is no stage's alone.
+                let key = key.filter(|_| !name.ends_with(lease::SUFFIX));
                 if key.is_some_and(|key| !keep.contains(&key)) && !used.contains(&name) {
                     found.push(item.path());
                 }

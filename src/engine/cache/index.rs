@@ -17,7 +17,7 @@ use rusqlite::{
 
 use super::entry::{Entry, ResultSummary};
 use super::error::CacheError;
-use super::folders::{files_below, remove};
+use super::folders::{files_below, names_in, remove};
 use super::lease::LeaseTerms;
 use super::schema;
 use super::stat::FileStamp;
@@ -38,6 +38,23 @@ pub(super) fn path(root: &Path) -> PathBuf {
         None => root.join(FILE),
         Some(_) => root.join(format!("index-{}.sqlite", host::name())),
     }
+}
+
+/// Returns the other indexes of a cache that machines share: what pipelines were run from each of them, and
+/// what those reached, is in its own.
+pub(super) fn others(root: &Path) -> Result<Vec<Index>, CacheError> {
+    if LeaseTerms::of(root).is_none() {
+        return Ok(Vec::new());
+    }
+    let own = path(root);
+    let is_index = |name: &String| name.starts_with("index") && name.ends_with(".sqlite");
+    let paths = names_in(root).into_iter().filter(is_index).map(|name| root.join(name));
+    let open = |path: PathBuf| {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(LONGEST_WAIT)?;
+        Ok(Index { connection })
+    };
+    paths.filter(|path| *path != own).map(open).collect()
 }
 
 /// Returns the path with more at its end.

@@ -34,6 +34,9 @@ pub(super) const SUFFIX: &str = "lease";
 
 const OWNER: &str = "owner.json";
 
+/// How long a silent owner is looked at once more.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
+
 /// Endings of names that are there for a moment.
 const NEW: &str = ".new";
 const OLD: &str = ".old";
@@ -89,12 +92,14 @@ struct Owner {
     machine: String,
     /// When the process began, as its machine counts.
     began: u64,
+    /// The name of its folder: that of a dead one may lie in the folder of whoever has just taken over.
+    nonce: String,
     /// The job of a cluster that it is part of.
     job: Option<String>,
 }
 
 impl Owner {
-    fn this() -> Self {
+    fn this(nonce: &str) -> Self {
         #[expect(clippy::disallowed_methods, reason = "where it runs, never an input of a stage")]
         let job = std::env::var("SLURM_JOB_ID").ok();
         let process = std::process::id();
@@ -102,14 +107,14 @@ impl Owner {
             place: RunPlace { host: host::name(), process },
             machine: host::identity(),
             began: process::began(process).unwrap_or_default(),
+            nonce: nonce.to_owned(),
             job,
         }
     }
 
-    /// Returns whether its process is surely gone, or surely there; nothing from afar.
-    fn is_gone(&self) -> Option<bool> {
-        let is_here = self.machine == host::identity();
-        is_here.then(|| process::began(self.place.process) != Some(self.began))
+    /// Returns whether its process is surely gone.
+    fn is_gone(&self) -> bool {
+        self.machine == host::identity() && process::is_gone(self.place.process, self.began)
     }
 }
 
@@ -127,7 +132,7 @@ impl Lease {
     /// Takes a lease, or takes it over from a dead owner; nothing if it is owned.
     pub(super) fn try_acquire(path: &Path, terms: LeaseTerms) -> io::Result<Option<Self>> {
         let nonce = nonce();
-        let owner = serde_json::to_vec(&Owner::this())?;
+        let owner = serde_json::to_vec(&Owner::this(&nonce))?;
         let folder = path.join(&nonce);
         let new = path.with_extension(format!("{nonce}{NEW}"));
         fs::create_dir_all(new.join(&nonce))?;
@@ -145,8 +150,9 @@ impl Lease {
                 let Some((old, dead)) = dead_owner(path, terms)? else {
                     return Ok(None);
                 };
-                match fs::rename(path.join(&old), &folder) {
-                    Ok(()) => fs::write(folder.join(OWNER), &owner)?,
+                let sign = |()| fs::write(folder.join(OWNER), &owner);
+                match fs::rename(path.join(&old), &folder).and_then(sign) {
+                    Ok(()) => {}
                     Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
                     Err(cause) => return Err(cause),
                 }
@@ -188,7 +194,11 @@ pub(super) fn is_passing(name: &str) -> bool {
 
 /// Returns whether a lease is owned by someone who lives, as far as can be told.
 pub(super) fn is_owned(path: &Path, terms: LeaseTerms) -> bool {
-    !names_in(path).is_empty() && matches!(dead_owner(path, terms), Ok(None) | Err(_))
+    match fs::read_dir(path) {
+        Ok(mut items) => items.next().is_some() && !matches!(dead_owner(path, terms), Ok(Some(_))),
+        // What can't be seen may be there.
+        Err(cause) => cause.kind() != ErrorKind::NotFound,
+    }
 }
 
 /// Returns where the owner of a lease runs.
@@ -204,9 +214,12 @@ fn dead_owner(path: &Path, terms: LeaseTerms) -> io::Result<Option<(String, Stri
     };
     let file = path.join(&old).join(OWNER);
     let owner = read(&file);
-    let is_dead = match owner.as_ref().and_then(Owner::is_gone) {
-        Some(is_gone) => is_gone || is_silent(&file, path, terms)?,
-        None => is_silent(&file, path, terms)?,
+    let is_signed = owner.as_ref().is_some_and(|owner| owner.nonce == old);
+    let is_dead = if is_signed {
+        owner.as_ref().is_some_and(Owner::is_gone) || is_silent_for_long(path, &file, terms)?
+    } else {
+        // Taken over a moment ago: the folder tells when.
+        is_silent(path, path, terms)?
     };
     let who = owner.map_or_else(
         || "an unknown process".to_owned(),
@@ -218,19 +231,26 @@ fn dead_owner(path: &Path, terms: LeaseTerms) -> io::Result<Option<(String, Stri
     Ok(is_dead.then_some((old, who)))
 }
 
-/// Returns whether an owner has given no sign of life for too long, by the file server's clock.
-fn is_silent(file: &Path, path: &Path, terms: LeaseTerms) -> io::Result<bool> {
+/// Returns whether an owner has given no sign of life for too long, seen twice: after the file server was
+/// away, its owners need a moment to tell.
+fn is_silent_for_long(lease: &Path, file: &Path, terms: LeaseTerms) -> io::Result<bool> {
+    if !is_silent(lease, file, terms)? {
+        return Ok(false);
+    }
+    thread::sleep(SECOND_LOOK.min(terms.expiry / 5));
+    is_silent(lease, file, terms)
+}
+
+/// Returns whether a path was written too long ago, by the clock of the file server of a lease.
+fn is_silent(lease: &Path, path: &Path, terms: LeaseTerms) -> io::Result<bool> {
     // Opened, so that a network file system asks its server.
-    let last = match fs::File::open(file).and_then(|file| file.metadata()?.modified()) {
+    let last = match fs::File::open(path).and_then(|file| file.metadata()?.modified()) {
         Ok(last) => last,
-        // Taken over, and not signed yet: the folder tells when.
-        Err(cause) if cause.kind() == ErrorKind::NotFound => match fs::metadata(path) {
-            Ok(about) => about.modified()?,
-            Err(_) => return Ok(false),
-        },
+        // Given back or taken over meanwhile.
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(false),
         Err(cause) => return Err(cause),
     };
-    let probe = path.with_extension(format!("{}{NOW}", nonce()));
+    let probe = lease.with_extension(format!("{}{NOW}", nonce()));
     fs::write(&probe, b"x")?;
     let now = fs::File::open(&probe).and_then(|file| file.metadata()?.modified());
     let _ = fs::remove_file(&probe);
@@ -312,8 +332,8 @@ mod tests {
     /// Makes a lease of a process that is on another machine, or that this one does not have.
     fn of_another(path: &Path, machine: &str) -> String {
         let place = RunPlace { host: "far".to_owned(), process: u32::MAX };
-        let owner = Owner { place, machine: machine.to_owned(), began: 1, job: Some("17".into()) };
-        let nonce = nonce();
+        let (machine, nonce, job) = (machine.to_owned(), nonce(), Some("17".to_owned()));
+        let owner = Owner { place, machine, began: 1, nonce: nonce.clone(), job };
         fs::create_dir_all(path.join(&nonce)).unwrap();
         fs::write(path.join(&nonce).join(OWNER), serde_json::to_vec(&owner).unwrap()).unwrap();
         nonce

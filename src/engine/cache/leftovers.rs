@@ -153,15 +153,10 @@ impl Cache {
             let is_used = |run| elsewhere.contains(run) || living.contains(self, run);
             if let Some(run) = run {
                 release_if_free(&self.run_lock(run));
+            } else if lease::is_passing(name) || name.ends_with(".tmp") {
+                remove_if_old(&self.jobs().join(name));
             } else if !owner.is_some_and(is_used) {
                 let _ = remove(&self.jobs().join(name));
-            }
-        }
-        for name in names_in(&self.root.join("work")) {
-            let folder = self.root.join("work").join(&name);
-            if let Ok(Some(lock)) = Lock::try_acquire(&self.lock_name(&name)) {
-                let _ = self.clear_work(&folder, name.parse().ok());
-                lock.release();
             }
         }
         let claims = self.root.join("claims");
@@ -179,6 +174,13 @@ impl Cache {
                 (None, Some(key)) => release_if_free(&self.claim_lock(&key)),
                 // The others are held by nobody most of the time, and stay.
                 _ => {}
+            }
+        }
+        for name in names_in(&self.root.join("work")) {
+            let folder = self.root.join("work").join(&name);
+            if let Ok(Some(lock)) = Lock::try_acquire(&self.lock_name(&name)) {
+                let _ = self.clear_work(&folder, name.parse().ok());
+                lock.release();
             }
         }
     }

@@ -253,11 +253,15 @@ impl Cache {
 
     /// Returns which results runs of a pipeline with this text reached, in whatever context.
     pub fn reached(&self, pipeline: &str, text: &str) -> Result<BTreeSet<StageKey>, CacheError> {
-        let mut rows = self.index.reached(pipeline, text)?;
         // Earlier programs remembered whole paths.
         let whole = self.named_path(pipeline).display().to_string();
-        if whole != pipeline {
-            rows.extend(self.index.reached(&whole, text)?);
+        let names = [Some(pipeline), Some(whole.as_str()).filter(|whole| *whole != pipeline)];
+        let mut rows = Vec::new();
+        for name in names.into_iter().flatten() {
+            rows.extend(self.index.reached(name, text)?);
+            for other in index::others(&self.root)? {
+                rows.extend(other.reached(name, text)?);
+            }
         }
         let keys = rows.iter().flat_map(|keys| keys.as_chunks().0);
         Ok(keys.map(|bytes| StageKey::of_hash(blake3::Hash::from_bytes(*bytes))).collect())
@@ -266,7 +270,11 @@ impl Cache {
     /// Returns the pipeline files that were run on this cache, the last one first.
     pub fn pipelines(&self) -> Result<Vec<PathBuf>, CacheError> {
         let mut found: Vec<PathBuf> = Vec::new();
-        for path in self.index.pipelines()?.iter().map(|name| self.named_path(name)) {
+        let mut names = self.index.pipelines()?;
+        for other in index::others(&self.root)? {
+            names.extend(other.pipelines()?);
+        }
+        for path in names.iter().map(|name| self.named_path(name)) {
             if !found.contains(&path) {
                 found.push(path);
             }
@@ -331,6 +339,10 @@ impl Cache {
             lock => lock?,
         };
         match file.try_lock_shared() {
+            // Shared with other machines since it was opened, by leases that this process does not look for.
+            Ok(()) if LeaseTerms::is_marked(&self.root) && self.is_writable() => {
+                return Err(CacheError::InUse);
+            }
             Ok(()) => return Ok(Some(InUse::locked(file))),
             Err(TryLockError::WouldBlock) => on_wait(),
             Err(TryLockError::Error(_)) if !self.is_writable() => return Ok(None),

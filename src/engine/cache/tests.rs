@@ -191,6 +191,26 @@ fn what_another_machine_has_collected_or_published_is_known_without_its_index() 
 }
 
 #[test]
+fn pipelines_of_every_machine_and_of_before_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let alone = Cache::open(folder.path(), Check::Small).unwrap();
+    alone.remember_pipeline(&file("before.ron")).unwrap();
+    drop(alone);
+    Cache::share(folder.path(), LeaseTerms::default()).unwrap();
+    let cache = Cache::open(folder.path(), Check::Small).unwrap();
+    cache.remember_pipeline(&file("elsewhere.ron")).unwrap();
+    drop(cache);
+    fs::rename(super::index::path(folder.path()), file("index-elsewhere.sqlite")).unwrap();
+    let cache = Cache::open(folder.path(), Check::Small).unwrap();
+    cache.remember_pipeline(&file("here.ron")).unwrap();
+    let mut known: Vec<_> =
+        cache.pipelines().unwrap().iter().map(|p| p.file_name().unwrap().to_owned()).collect();
+    known.sort();
+    assert_eq!(known, ["before.ron", "elsewhere.ron", "here.ron"]);
+}
+
+#[test]
 fn a_cache_that_is_in_use_does_not_become_a_shared_one() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), Check::Small).unwrap();

@@ -69,7 +69,10 @@ impl Drop for Held {
         if self.folder != self.rest {
             let above = self.rest.parent().unwrap_or(&self.rest);
             let _ = fs::create_dir_all(above);
-            let _ = move_if_there(&self.folder, &self.rest);
+            if move_if_there(&self.folder, &self.rest).is_err() {
+                // It goes to whoever takes the lease over.
+                return;
+            }
         }
         if let Some(lock) = self.lock.take() {
             lock.release();

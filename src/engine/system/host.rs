@@ -57,6 +57,11 @@ pub fn identity() -> String {
     IDENTITY.clone()
 }
 
+/// Returns the number of the user that this process is of.
+pub fn user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
 /// Returns how many processor cores this process may use.
 pub fn cores() -> usize {
     *CORES

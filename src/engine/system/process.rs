@@ -258,6 +258,14 @@ fn parent_is(process: u32) -> bool {
     getppid().is_some_and(|found| found.as_raw_pid().unsigned_abs() == process)
 }
 
+/// Returns whether the process that began at a time has surely ended; others' processes may be hidden.
+pub fn is_gone(process: u32, began_at: u64) -> bool {
+    let number = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    let is_there =
+        |number| rustix::process::test_kill_process(number) != Err(rustix::io::Errno::SRCH);
+    !number.is_some_and(is_there) || began(process).is_some_and(|began| began != began_at)
+}
+
 /// Returns when a process began, as its machine counts; nothing if it has ended.
 pub fn began(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

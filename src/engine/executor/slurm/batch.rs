@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::TaskId;
 use crate::engine::digest::StageKey;
+use crate::engine::system::host;
 
 /// One call of sbatch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,10 @@ pub struct Batch {
     pub number: usize,
     /// The pipeline.
     pub pipeline: String,
+    /// The site whose cluster has it.
+    pub site: String,
+    /// The user who has submitted it.
+    pub user: u32,
     /// The number of the Slurm job, once it is known.
     pub job: Option<String>,
     /// The job's name.
@@ -60,6 +65,11 @@ pub struct BatchStage {
 impl Batch {
     /// The ending of a record's file name.
     pub const SUFFIX: &'static str = "batch";
+
+    /// Returns whether the queue of a site knows about it when this user asks.
+    pub fn is_of(&self, site: &str) -> bool {
+        self.site == site && self.user == host::user()
+    }
 
     /// Returns its tasks with their stages, once it has a number.
     pub fn numbered_tasks(&self) -> impl Iterator<Item = (TaskId, &[BatchStage])> {

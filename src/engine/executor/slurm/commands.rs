@@ -146,11 +146,13 @@ impl Controller for SlurmCommands {
     }
 
     fn cancel(&mut self, tasks: &[TaskId]) -> Result<(), NoAnswer> {
+        let mut cancelled = Ok(());
         for some in tasks.chunks(TASKS_AT_ONCE) {
             let args: Vec<String> = some.iter().map(|id| id.0.clone()).collect();
-            self.asked("scancel", &args)?;
+            let answer = self.asked("scancel", &args).map(drop);
+            cancelled = cancelled.and(answer);
         }
-        Ok(())
+        cancelled
     }
 }
 

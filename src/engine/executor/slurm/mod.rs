@@ -30,13 +30,14 @@ use self::attempts::{Attempts, Retry};
 use self::packing::packed;
 use self::tasks::{Phase, Task, TaskNumber, Tasks};
 use super::{Executor, Submission, Urgency};
-use crate::engine::cache::{Cache, Lookup};
+use crate::engine::cache::{Cache, Lookup, Reuse};
 use crate::engine::digest::StageKey;
 use crate::engine::job::{JobEvent, JobOutcome};
 use crate::engine::plan::StageIndex;
+use crate::engine::site::quantity::MINUTE;
 use crate::engine::site::{Resources, Site};
 use crate::engine::stage::Needs;
-use crate::engine::system::clock;
+use crate::engine::system::{clock, host};
 
 pub use batch::{Batch, BatchStage};
 pub use commands::SlurmCommands;
@@ -117,6 +118,8 @@ pub struct Slurm<'a, C> {
     silent_since: Option<Instant>,
     has_recovered: bool,
     is_stopping: bool,
+    /// Tasks that were told to end.
+    cancelled: BTreeSet<TaskId>,
     told: BTreeSet<String>,
     efficiency: Efficiency,
 }
@@ -146,6 +149,7 @@ impl<'a, C: Controller> Slurm<'a, C> {
             silent_since: None,
             has_recovered: false,
             is_stopping: false,
+            cancelled: BTreeSet::new(),
             told: BTreeSet::new(),
             efficiency: Efficiency::default(),
         }
@@ -186,6 +190,10 @@ impl<'a, C: Controller> Slurm<'a, C> {
         }
         let cache = self.cache;
         for batch in Batch::all(&cache.jobs()) {
+            // Another cluster, or another user's queue, says nothing about it here.
+            if !batch.is_of(&self.site.name) {
+                continue;
+            }
             let is_orphan = !cache.is_living(&batch.run);
             self.tasks.insert_found(batch, is_orphan);
         }
@@ -196,6 +204,11 @@ impl<'a, C: Controller> Slurm<'a, C> {
 
     /// Has a stage done by a job that is there already, if one is.
     fn join(&mut self, stage: StageIndex, key: &StageKey) -> bool {
+        // One that is to be computed anew needs a job that knows.
+        let is_forced = |wanted: &Wanted| wanted.submission.job.reuse != Reuse::Allowed;
+        if self.wanted.get(&stage).is_some_and(is_forced) {
+            return false;
+        }
         let Some(task) = self.tasks.join(stage, key) else {
             return false;
         };
@@ -368,6 +381,8 @@ impl<'a, C: Controller> Slurm<'a, C> {
             run,
             number,
             pipeline: self.options.pipeline.clone(),
+            site: self.site.name.clone(),
+            user: host::user(),
             job: None,
             tasks: records,
             threads: group.resources.cpus,
@@ -432,6 +447,7 @@ impl<'a, C: Controller> Slurm<'a, C> {
             }
             JobOutcome::Stopped if self.is_stopping => self.deliver(stage, JobOutcome::Stopped),
             JobOutcome::Stopped if result.asked == Some(Asked::TimeLimit) => {
+                self.tasks.set_cut(task);
                 self.retry(stage, Retry::TimeLimit);
             }
             // Why it had to end, Slurm tells; where it does not, the job is lost.
@@ -493,6 +509,9 @@ impl<'a, C: Controller> Slurm<'a, C> {
             self.told.remove("answers");
         }
         let missing = self.tasks.update(&found);
+        if self.is_stopping {
+            self.cancel_own();
+        }
         if !missing.is_empty()
             && let Ok(found) = self.controller.accounting(&missing)
         {
@@ -523,18 +542,17 @@ impl<'a, C: Controller> Slurm<'a, C> {
                 Phase::Running if self.tasks.first_running(task) == Some(stage) => {
                     self.event(stage, JobEvent::Started);
                 }
-                Phase::Running => {}
                 Phase::Unknown(word) => {
                     self.tell(word, format!("Slurm says `{word}` of job {job}: taken for running"));
                 }
-                Phase::Submitted | Phase::Ended { .. } => {}
+                Phase::Running | Phase::Submitted | Phase::Ended { .. } => {}
             }
         }
     }
 
     /// Decides about stages whose job has ended without a result for them.
     fn settle(&mut self) {
-        for task in self.tasks.ended_for(self.site.grace) {
+        for task in self.tasks.ended_for(self.site.grace, self.is_stopping) {
             let end = self.tasks.end(task);
             let mut is_first = true;
             for stage in self.tasks.stages(task) {
@@ -552,7 +570,10 @@ impl<'a, C: Controller> Slurm<'a, C> {
         let Some(wanted) = self.wanted.get(&stage) else {
             return;
         };
-        if let Ok(Lookup::Hit(found)) = self.cache.lookup(&wanted.submission.job.key) {
+        let job = &wanted.submission.job;
+        if job.reuse == Reuse::Allowed
+            && let Ok(Lookup::Hit(found)) = self.cache.lookup(&job.key)
+        {
             self.deliver(stage, JobOutcome::Cached(found));
             return;
         }
@@ -563,7 +584,7 @@ impl<'a, C: Controller> Slurm<'a, C> {
         let Task { node, .. } = self.tasks.task(task);
         let (job, node) = (self.tasks.name(task), node.clone());
         let retry = match end {
-            _ if !is_first => Retry::Unstarted,
+            _ if !is_first || self.tasks.is_cut(task) => Retry::Unstarted,
             Some(End::Timeout) => Retry::TimeLimit,
             Some(End::Preempted) => Retry::Preempted,
             Some(End::NodeFailed) => Retry::NodeFailed(node),
@@ -597,9 +618,17 @@ impl<'a, C: Controller> Slurm<'a, C> {
 
     /// Submits a stage again, if it may be.
     fn retry(&mut self, stage: StageIndex, retry: Retry) {
+        if self.is_stopping {
+            self.deliver(stage, JobOutcome::Stopped);
+            return;
+        }
         let Some(wanted) = self.wanted.get_mut(&stage) else {
             return;
         };
+        // What it has done since it was forced is not to be done again.
+        if wanted.submission.job.reuse == Reuse::Refused && retry != Retry::Unstarted {
+            wanted.submission.job.reuse = Reuse::StateOnly;
+        }
         let done = self.tasks.progress(stage);
         match wanted.attempts.again(&retry, &mut wanted.resources, self.site, done) {
             Ok(note) => {
@@ -661,7 +690,10 @@ impl<C: Controller> Executor for Slurm<'_, C> {
         };
         if let Some(timeout) = timeout {
             // The pipeline's limit ends the stage; the job need not be longer.
-            resources.time = resources.time.min(timeout + self.site.warn_before);
+            // Longer than the stage may take, whatever comes before it, so that it is its own limit that ends
+            // it; Slurm may send the warning a minute early.
+            let longest = timeout + 2 * self.site.warn_before + 5 * MINUTE;
+            resources.time = resources.time.min(longest);
         }
         submission.threads = resources.cpus;
         let key = job.key;
@@ -693,12 +725,8 @@ impl<C: Controller> Executor for Slurm<'_, C> {
 
     fn stop(&mut self, urgency: Urgency) {
         let waits = urgency == Urgency::Soon && !self.options.leave.load(Ordering::Relaxed);
-        if !self.options.leave.load(Ordering::Relaxed)
-            && let Err(NoAnswer(message)) = self.controller.cancel(&self.tasks.own_in_queue())
-        {
-            self.tell("cancel", format!("jobs could not be cancelled: {message}"));
-        }
         self.is_stopping = true;
+        self.cancel_own();
         for stage in std::mem::take(&mut self.backlog) {
             self.deliver(stage, JobOutcome::Stopped);
         }
@@ -721,11 +749,31 @@ impl<C: Controller> Executor for Slurm<'_, C> {
 }
 
 impl<C: Controller> Slurm<'_, C> {
-    /// Leaves a stage to its job: whatever comes of it, a later run takes.
+    /// Cancels the jobs of this run that were not cancelled yet, unless they are to go on.
+    fn cancel_own(&mut self) {
+        if self.options.leave.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut tasks = self.tasks.own_in_queue();
+        tasks.retain(|task| !self.cancelled.contains(task));
+        if tasks.is_empty() {
+            return;
+        }
+        match self.controller.cancel(&tasks) {
+            Ok(()) => self.cancelled.extend(tasks),
+            Err(NoAnswer(message)) => {
+                self.tell("cancel", format!("jobs could not be cancelled: {message}"));
+            }
+        }
+    }
+
+    /// Waits for a stage no longer. If its job goes on, a later run takes whatever comes of it.
     fn deliver_left(&mut self, stage: StageIndex) {
         if self.wanted.remove(&stage).is_some() {
             self.tasks.forget(stage);
-            self.event(stage, JobEvent::Ended(JobOutcome::Left));
+            let goes_on = self.options.leave.load(Ordering::Relaxed);
+            let outcome = if goes_on { JobOutcome::Left } else { JobOutcome::Stopped };
+            self.event(stage, JobEvent::Ended(outcome));
         }
     }
 }

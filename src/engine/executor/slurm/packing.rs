@@ -74,6 +74,6 @@ mod tests {
 
     #[test]
     fn no_job_has_too_many() {
-        assert_eq!(sizes(&[Some(0.001); 8000], 600), [200; 40]);
+        assert_eq!(sizes(&vec![Some(0.001); 8000], 600), [200; 40]);
     }
 }

@@ -50,6 +50,10 @@ pub(super) struct Task {
     pub(super) node: String,
     /// Whether it may have run, so that it may have left a result.
     may_have_run: bool,
+    /// Whether other tasks of its job were listed when it was not.
+    are_others_listed: bool,
+    /// Whether a stage was asked to stop before its time limit, so that those after it did not begin.
+    is_cut: bool,
     /// Whether its phase has been told.
     is_told: bool,
 }
@@ -86,6 +90,8 @@ pub(super) struct Tasks {
     found: BTreeMap<StageKey, Place>,
     by_id: BTreeMap<TaskId, TaskNumber>,
     by_result: BTreeMap<PathBuf, StageIndex>,
+    /// When Slurm has answered last.
+    answered: Instant,
 }
 
 impl Tasks {
@@ -100,6 +106,7 @@ impl Tasks {
             found: BTreeMap::new(),
             by_id: BTreeMap::new(),
             by_result: BTreeMap::new(),
+            answered: Instant::now(),
         }
     }
 
@@ -109,13 +116,19 @@ impl Tasks {
 
     /// Returns how many tasks are pending or running.
     pub(super) fn in_queue(&self) -> usize {
-        self.known.values().filter(|task| !matches!(task.phase, Phase::Ended { .. })).count()
+        let is_there = |task: &&Task| {
+            // What a run that is gone has submitted may be forgotten by Slurm long since.
+            !matches!(task.phase, Phase::Ended { .. }) && task.missing.is_none()
+        };
+        self.known.values().filter(is_there).count()
     }
 
     /// Returns the tasks of this run that are pending or running, as Slurm names them.
     pub(super) fn own_in_queue(&self) -> Vec<TaskId> {
         let is_live = |task: &&Task| !matches!(task.phase, Phase::Ended { .. });
-        let is_waited_for = |(number, _): &(&TaskNumber, &Task)| self.waiting.contains_key(number);
+        let is_waited_for = |(number, task): &(&TaskNumber, &Task)| {
+            self.waiting.contains_key(number) && self.is_ours(task.batch)
+        };
         let tasks = self.known.iter().filter(is_waited_for).map(|(_, task)| task);
         tasks.filter(is_live).filter_map(|task| self.id(task)).collect()
     }
@@ -155,6 +168,8 @@ impl Tasks {
                 missing: None,
                 node: String::new(),
                 may_have_run: true,
+                are_others_listed: false,
+                is_cut: false,
                 is_told: true,
             };
             self.known.insert(self.next, task);
@@ -206,14 +221,19 @@ impl Tasks {
         let Some(place) = self.places.get(&stage).copied() else {
             return;
         };
-        if let Some((batch, record)) = self.record(place) {
-            let _ = fs::remove_file(batch.result_path(record));
-        }
-        self.forget(stage);
-        let Some(task) = self.known.get(&place.task) else {
+        let Some(batch) = self.known.get(&place.task).map(|task| task.batch) else {
+            self.forget(stage);
             return;
         };
-        let batch = task.batch;
+        if let Some((known, record)) = self.record(place) {
+            let (path, key) = (known.result_path(record), record.key);
+            // A run that lives reads the results of its jobs itself.
+            if self.is_ours(batch) {
+                let _ = fs::remove_file(path);
+            }
+            self.found.remove(&key);
+        }
+        self.forget(stage);
         if !self.waiting.contains_key(&place.task) && self.is_own(batch) {
             self.known.remove(&place.task);
             if !self.known.values().any(|task| task.batch == batch) {
@@ -240,6 +260,11 @@ impl Tasks {
 
     fn is_orphan(&self, batch: usize) -> bool {
         self.batches.get(batch).and_then(Option::as_ref).is_some_and(|known| known.is_orphan)
+    }
+
+    /// Returns whether a job is this run's, or nobody's any more.
+    fn is_ours(&self, batch: usize) -> bool {
+        self.is_own(batch) || self.is_orphan(batch)
     }
 
     fn is_own(&self, batch: usize) -> bool {
@@ -381,7 +406,7 @@ impl Tasks {
         self.confirm(found);
         let (mut listed, mut batches) = (BTreeSet::new(), BTreeSet::new());
         for status in found {
-            if let Some(number) = self.by_id.get(&status.id).copied() {
+            if let Some(number) = self.number_of(status) {
                 listed.insert(number);
                 batches.extend(self.known.get(&number).map(|task| task.batch));
                 self.set(number, status);
@@ -395,14 +420,12 @@ impl Tasks {
                 continue;
             }
             task.missing.get_or_insert_with(Instant::now);
-            if matches!(task.phase, Phase::Pending(_)) && batches.contains(&task.batch) {
-                // A task of an array that is cancelled while it waits is not listed any more, the others are.
-                task.phase = Phase::Ended { end: Some(End::Cancelled), at: Instant::now() };
-                task.is_told = false;
-                continue;
+            task.are_others_listed = batches.contains(&task.batch);
+            if self.waiting.contains_key(number) {
+                missing.extend(ids[number].clone());
             }
-            missing.extend(ids[number].clone());
         }
+        self.answered = Instant::now();
         missing
     }
 
@@ -410,10 +433,17 @@ impl Tasks {
     /// says are over, since it lags behind.
     pub(super) fn update_ended(&mut self, found: &[TaskStatus]) {
         for status in found.iter().filter(|status| matches!(status.state, JobState::Ended(_))) {
-            if let Some(number) = self.by_id.get(&status.id).copied() {
+            if let Some(number) = self.number_of(status) {
                 self.set(number, status);
             }
         }
+    }
+
+    /// Returns the task that is spoken of; numbers of jobs begin anew when a cluster is set up again.
+    fn number_of(&self, status: &TaskStatus) -> Option<TaskNumber> {
+        let number = *self.by_id.get(&status.id)?;
+        let batch = self.batches.get(self.known.get(&number)?.batch)?.as_ref()?;
+        (batch.batch.name == status.name).then_some(number)
     }
 
     fn set(&mut self, number: TaskNumber, status: &TaskStatus) {
@@ -456,6 +486,18 @@ impl Tasks {
         changed
     }
 
+    /// Notes that a task was asked to stop before its time limit.
+    pub(super) fn set_cut(&mut self, number: TaskNumber) {
+        if let Some(task) = self.known.get_mut(&number) {
+            task.is_cut = true;
+        }
+    }
+
+    /// Returns whether a task was asked to stop before its time limit.
+    pub(super) fn is_cut(&self, number: TaskNumber) -> bool {
+        self.known.get(&number).is_some_and(|task| task.is_cut)
+    }
+
     /// Takes a task for ended whose stage has said that it stopped.
     pub(super) fn set_stopped(&mut self, number: TaskNumber) {
         if let Some(task) = self.known.get_mut(&number) {
@@ -464,17 +506,23 @@ impl Tasks {
     }
 
     /// Returns the tasks that are waited for and that have been over, or gone, for so long.
-    pub(super) fn ended_for(&mut self, grace: Duration) -> Vec<TaskNumber> {
+    pub(super) fn ended_for(&mut self, grace: Duration, is_stopping: bool) -> Vec<TaskNumber> {
         let mut ended = Vec::new();
         for &number in self.waiting.keys() {
             let Some(task) = self.known.get_mut(&number) else {
                 continue;
             };
+            let waited = matches!(task.phase, Phase::Pending(_));
+            // Counted up to the last answer: while Slurm is silent, nothing is known.
             if let Some(missing) = task.missing
-                && missing.elapsed() >= grace
+                && (self.answered.saturating_duration_since(missing) >= grace
+                    || is_stopping && waited)
                 && !matches!(task.phase, Phase::Ended { .. })
             {
-                task.phase = Phase::Ended { end: None, at: missing };
+                // A task of an array that is cancelled while it waits is not listed any more, the others are.
+                let is_cancelled = waited && task.are_others_listed;
+                let end = is_cancelled.then_some(End::Cancelled);
+                task.phase = Phase::Ended { end, at: missing };
             }
             if let Phase::Ended { at, .. } = task.phase
                 && (at.elapsed() >= grace || !task.may_have_run)
