@@ -17,12 +17,8 @@ pub(super) fn cancel(common: &Common, file: Option<&Path>) -> Result<(), Command
     let no_answer = |NoAnswer(message)| cluster::no_answer(&message);
     let pipeline = workspace.plan.name();
     let batches = Batch::all(&workspace.cache.jobs());
-    let names: Vec<&str> = batches
-        .iter()
-        .filter(|batch| batch.pipeline == pipeline)
-        .map(|batch| batch.name.as_str())
-        .collect();
-    let batches: Vec<_> = batches.iter().filter(|batch| batch.is_of(&common.site.name)).collect();
+    let own: Vec<&Batch> = batches.iter().filter(|batch| batch.pipeline == pipeline).collect();
+    let names: Vec<&str> = own.iter().map(|batch| batch.name.as_str()).collect();
     let runner = cluster::runner_name(&workspace.cache, pipeline);
     let queue = slurm.queue().map_err(no_answer)?;
     let is_live = |state: &JobState| !matches!(state, JobState::Ended(_));
@@ -35,6 +31,13 @@ pub(super) fn cancel(common: &Common, file: Option<&Path>) -> Result<(), Command
     ids.sort_by_key(|task| task.name != runner);
     let ids: Vec<_> = ids.into_iter().map(|task| task.id.clone()).collect();
     slurm.cancel(&ids).map_err(no_answer)?;
+    let is_over = |batch: &Batch| {
+        let is_in_queue = queue.iter().any(|task| task.name == batch.name && is_live(&task.state));
+        batch.job.is_some() && !is_in_queue && !workspace.cache.is_living(&batch.run)
+    };
+    for batch in own.iter().filter(|batch| batch.is_of(&common.site.name) && is_over(batch)) {
+        batch.remove(&workspace.cache.jobs());
+    }
     if common.json {
         let ids: Vec<&str> = ids.iter().map(|id| id.0.as_str()).collect();
         terminal::json(&json!({"event": "cancelled", "jobs": ids}));

@@ -217,10 +217,10 @@ impl Claim<'_> {
 
     /// Gives the claim back. From here on the working folder may be another process's.
     pub(super) fn release(&mut self) -> Result<(), CacheError> {
-        if let Some(lock) = self.lock.take() {
-            if self.leave_state() {
-                lock.release();
-            }
+        if let Some(lock) = self.lock.take()
+            && self.leave_state()
+        {
+            lock.release();
         }
         let LockName { path, .. } = self.cache.claim_lock(&self.key);
         failpoint::pass("claim.release.after").map_err(CacheError::at(&path))

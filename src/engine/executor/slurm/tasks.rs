@@ -39,6 +39,7 @@ pub(super) enum Phase {
 
 /// One task of a job.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Task {
     batch: usize,
     /// Its number in the batch.
