@@ -24,9 +24,9 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::error::CacheError;
+use super::file_system::is_network;
 use super::folders::{names_in, remove};
-use super::index::is_network;
-use super::leftovers::RunPlace;
+use super::run_place::RunPlace;
 use crate::engine::system::{host, process, regular_file};
 
 /// The ending of the name of a lease.

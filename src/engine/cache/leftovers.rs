@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::folders::{is_filled, names_in, remove};
 use super::lease;
 use super::lock::{Lock, LockName};
+use super::run_place::RunPlace;
 use super::trajectory::LEASED;
 use super::{Cache, CacheError};
 use crate::engine::digest::StageKey;
@@ -32,15 +33,6 @@ const BATCH: &str = "batch";
 
 /// Bytes of what is read of a running stage.
 const LARGEST: u64 = 1 << 16;
-
-/// Where a run runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunPlace {
-    /// The machine.
-    pub host: String,
-    /// The number of its process there.
-    pub process: u32,
-}
 
 /// A stage that a run has started and that has not ended.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::error::CacheError;
 use super::lease::{self, Lease, LeaseTerms};
-use super::leftovers::RunPlace;
+use super::run_place::RunPlace;
 use crate::engine::system::{host, regular_file};
 
 /// Between two tries for a lock.

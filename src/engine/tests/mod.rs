@@ -2,4 +2,5 @@
 
 mod bounds;
 mod runs;
+mod slurm;
 mod trajectories;

@@ -15,8 +15,6 @@ mod request;
 mod result;
 mod state;
 mod tasks;
-#[cfg(test)]
-mod tests;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{
+use crate::engine::digest::StageKey;
+use crate::engine::executor::Inline;
+use crate::engine::executor::slurm::{
     Asked, Batch, BatchStage, Controller, End, JobState, NoAnswer, Request, Slurm, SlurmOptions,
     StageResult, SubmitError, TaskId, TaskStatus, Worker,
 };
-use crate::engine::digest::StageKey;
-use crate::engine::executor::Inline;
 use crate::engine::job::JobOutcome;
 use crate::engine::plan::select::Choice;
 use crate::engine::run::events::Event;
