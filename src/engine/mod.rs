@@ -11,6 +11,7 @@
 //! plan      stages become a graph: references followed, kinds checked, an order
 //! key       what decides a stage's bytes, and the one builder of keys
 //! cache     results by key, files by digest
+//! remote    results that machines share, and whose are believed
 //! job       one stage, run by itself in a process of its own
 //! executor  where jobs run
 //! run       what is cached, what is to run, and the scheduler
@@ -23,6 +24,7 @@ pub mod job;
 pub mod key;
 pub mod pipeline;
 pub mod plan;
+pub mod remote;
 pub mod run;
 pub mod site;
 pub mod stage;

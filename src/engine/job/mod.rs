@@ -246,6 +246,8 @@ impl Job {
             finished: clock::now(),
             host: host::name(),
             processor: host::processor(),
+            processor_class: host::processor_class(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
             cores: host::cores(),
             device: self.device.clone(),
             threads,

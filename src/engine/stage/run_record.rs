@@ -20,6 +20,12 @@ pub struct RunRecord {
     /// What the machine calls its processor; empty if it doesn't tell.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub processor: String,
+    /// The class of the processor: equal programs compute equal bytes on processors of one class.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub processor_class: String,
+    /// The version of the program that made it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub program: String,
     /// Processor cores that the process might use; 0 if that is not known.
     #[serde(default)]
     pub cores: usize,

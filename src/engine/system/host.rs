@@ -12,6 +12,25 @@ pub(crate) fn processor() -> String {
     fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| model_name(&text)).unwrap_or_default()
 }
 
+/// Returns the class of the processor: its architecture, and the level of its vector instructions, by which
+/// numeric code chooses how it adds up.
+pub fn processor_class() -> String {
+    let architecture = std::env::consts::ARCH;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        let wide = has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512dq");
+        let level = match () {
+            () if wide && has!("avx512vl") => 4,
+            () if has!("avx2") && has!("fma") && has!("bmi2") => 3,
+            () => 2,
+        };
+        format!("{architecture}-v{level}")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    architecture.to_owned()
+}
+
 /// Returns the name of the machine.
 pub fn name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
