@@ -151,6 +151,29 @@ pub(crate) struct RunnerArgs {
     /// Run stages as processes here (local) or as jobs of Slurm (slurm) [default: that of the site]
     #[arg(long, value_name = "NAME", value_parser = executor())]
     pub executor: Option<ExecutorKind>,
+    /// Send new results to the remote cache while running [default: as the site says]
+    #[arg(long)]
+    pub upload: bool,
+    #[command(flatten, next_help_heading = "Remote cache")]
+    pub remote: RemoteArgs,
+}
+
+/// A cache that machines share
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// Take results from this remote cache, too: a folder, http(s)://.. or s3://bucket/prefix [default: the
+    /// site's]
+    #[arg(long, value_name = "URL")]
+    pub remote: Option<String>,
+    /// Use no remote cache
+    #[arg(long, conflicts_with = "remote")]
+    pub no_remote: bool,
+    /// Take remote results although no trusted key has signed them
+    #[arg(long)]
+    pub allow_unsigned: bool,
+    /// Take no remote results that were computed on another class of processor or another device
+    #[arg(long)]
+    pub same_machine: bool,
 }
 
 impl Cli {
@@ -161,7 +184,6 @@ impl Cli {
             | Some(
                 Command::Init { .. }
                 | Command::Diff { .. }
-                | Command::Cache(_)
                 | Command::Doctor(_)
                 | Command::Explain { .. }
                 | Command::Completions { .. }
@@ -170,6 +192,10 @@ impl Cli {
                 | Command::Stage(_)
                 | Command::Worker(_),
             ) => None,
+            Some(Command::Cache(
+                CacheCommand::Push { pipeline, .. } | CacheCommand::Pull { pipeline, .. },
+            )) => pipeline.as_ref(),
+            Some(Command::Cache(_)) => None,
             Some(Command::Gc { files, .. }) => files.first(),
             Some(Command::Trace { file, .. }) => file.as_ref(),
             Some(
@@ -193,7 +219,12 @@ impl Cli {
         match &self.command {
             None => !self.run.dry_run,
             Some(Command::Compare { until_decided, .. }) => *until_decided,
-            Some(Command::Fetch { .. } | Command::Stage(_) | Command::Worker(_)) => true,
+            Some(
+                Command::Fetch { .. }
+                | Command::Cache(CacheCommand::Pull { .. })
+                | Command::Stage(_)
+                | Command::Worker(_),
+            ) => true,
             Some(_) => false,
         }
     }
@@ -489,6 +520,30 @@ pub(crate) enum CacheCommand {
     Verify,
     /// Rebuild the index from the manifests
     Rebuild,
+    /// Send results to the remote cache that it does not have
+    Push {
+        /// Send only what this pipeline uses [default: everything in the cache]
+        #[arg(long = "for", value_name = "FILE")]
+        pipeline: Option<PathBuf>,
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
+    /// Fetch a pipeline's results from the remote cache, without running anything
+    Pull {
+        /// The pipeline [default: the one last run with this cache]
+        #[arg(long = "for", value_name = "FILE")]
+        pipeline: Option<PathBuf>,
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
+    /// Make a key that signs what you share, and print the line by which others trust it
+    Key {
+        /// A name for it, such as that of the laboratory
+        name: String,
+        /// Write it to this file [default: signing.key beside your own site file]
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
 /// What `doctor` does as a job of another one

@@ -129,6 +129,11 @@ impl CommandError {
         Self::new(ErrorKind::Cache, source)
     }
 
+    /// The user asked to stop.
+    pub(crate) fn interrupted(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Interrupted, source)
+    }
+
     /// The pipeline file has mistakes.
     pub(crate) fn invalid_pipeline(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort();

@@ -11,6 +11,7 @@ mod error;
 mod output;
 mod preflight;
 mod project;
+mod remote;
 mod runner;
 mod suggestion;
 mod workspace;

@@ -15,6 +15,7 @@ use crate::cli::error::CommandError;
 use crate::cli::output::progress::Display;
 use crate::cli::output::terminal;
 use crate::cli::preflight::{self, Checked};
+use crate::cli::remote;
 use crate::cli::workspace::{Workspace, device_jobs, hold, reached_by};
 use crate::device;
 use crate::engine::executor::{Executor, Local};
@@ -23,10 +24,14 @@ use crate::engine::plan::select::Selection;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::{self, RunOptions, RunReport};
 use crate::engine::run::scheduler::Scheduler;
+use crate::engine::run::sharing::Sharing;
 use crate::engine::run::status::StageStatus;
 use crate::engine::site::ExecutorKind;
 use crate::engine::system::host;
 use crate::engine::system::process::{adopt_orphans, this_program};
+
+/// How often a run tells how many results are still to be uploaded.
+const UPLOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Runs stages with the options of the command line.
 pub(crate) struct Runner<'a> {
@@ -78,6 +83,8 @@ impl<'a> Runner<'a> {
         // Nothing that is found now may be deleted until the run is over.
         let _in_use = hold(&workspace.cache)?;
         workspace.cache.remove_leftovers();
+        let mut sharing = self.sharing(workspace)?;
+        let fetched = self.look(workspace, selection, sharing.as_mut())?;
         let Checked { statuses, prediction } =
             preflight::check(self.common, self.args, workspace, selection, &self.options)?;
         let is_cached = |stage: &StageIndex| matches!(statuses[*stage], StageStatus::Cached(_));
@@ -96,6 +103,7 @@ impl<'a> Runner<'a> {
         let mut emit = |event: Event| display.show(&event);
         let (plan, cache) = (&workspace.plan, &workspace.cache);
         let scheduler = Scheduler::new(plan, cache, &self.options, selection, statuses, &mut emit);
+        let scheduler = scheduler.sharing(sharing.as_mut());
         let run = |executor: &mut dyn Executor| {
             scheduler.run(executor, &|| interrupts.count.load(Ordering::Relaxed))
         };
@@ -116,11 +124,83 @@ impl<'a> Runner<'a> {
         let reached = report.results.values().map(|result| result.key).collect();
         cache.remember_reached(&reached_by(self.common, workspace), &reached)?;
         display.finish();
+        report.fetched += fetched;
+        if let Some(sharing) = sharing {
+            self.finish_uploads(sharing, &interrupts);
+        }
         if let Some((efficiency, calls)) = used {
             cluster::print_efficiency(self.common, &efficiency, calls);
         }
         report.seconds = began.elapsed().as_secs_f64();
         Ok(report)
+    }
+
+    /// Opens the remote cache for a run that can add to its own.
+    fn sharing(&self, workspace: &Workspace) -> Result<Option<Sharing>, CommandError> {
+        let Workspace { cache, .. } = workspace;
+        if !cache.is_writable() {
+            return Ok(None);
+        }
+        let Some(remote) = remote::open(self.common, &self.args.remote)? else {
+            return Ok(None);
+        };
+        let uploads = self.args.upload || self.common.site.upload;
+        Ok(Some(Sharing::new(remote, cache.importer(), uploads)))
+    }
+
+    /// Takes what the remote cache has, so that predictions are only about the rest; returns how many
+    /// results came.
+    fn look(
+        &self,
+        workspace: &Workspace,
+        selection: &Selection,
+        sharing: Option<&mut Sharing>,
+    ) -> Result<usize, CommandError> {
+        let Some(sharing) = sharing else {
+            return Ok(0);
+        };
+        let interrupts = self.interrupts()?;
+        let mut display = Display::fetching(self.common.json);
+        let report =
+            remote::look(workspace, selection, sharing, &interrupts.count, &mut |event| {
+                display.show(&event);
+            })?;
+        display.finish();
+        Ok(report.fetched)
+    }
+
+    /// Waits until new results are uploaded, or until the user has enough of it.
+    fn finish_uploads(&self, sharing: Sharing, interrupts: &Interrupts) {
+        let before = interrupts.count.load(Ordering::Relaxed);
+        let mut told = Instant::now();
+        let (count, notes) = sharing.finish(&mut |left| {
+            if told.elapsed() >= UPLOAD_INTERVAL {
+                told = Instant::now();
+                terminal::note(&format!("uploading: {} left", terminal::count(left, "result")));
+            }
+            interrupts.count.load(Ordering::Relaxed) == before
+        });
+        for message in notes {
+            self.say(&Event::Note { message: format!("note: {message}") });
+        }
+        if count.stored > 0 {
+            let (results, bytes) =
+                (terminal::count(count.stored, "result"), terminal::size(count.bytes));
+            self.say(&Event::Note { message: format!("uploaded {results} ({bytes})") });
+        }
+        if count.failed > 0 {
+            let results = terminal::count(count.failed, "result");
+            let message =
+                format!("not uploaded: {results} (`pcae-run cache push` sends them later)");
+            self.say(&Event::Note { message });
+        }
+    }
+
+    fn say(&self, event: &Event) {
+        match event {
+            Event::Note { message } if !self.common.json => terminal::note(message),
+            event => terminal::json(event),
+        }
     }
 
     /// Returns whether this run is a job whose time limit is near.
@@ -172,6 +252,7 @@ fn run_options(common: &Common, args: &RunnerArgs, backend: &str) -> RunOptions 
         },
         timeout: args.timeout.map(Duration::from_secs),
         retries: args.retries,
+        only_look: false,
     }
 }
 

@@ -18,6 +18,7 @@ use crate::engine::plan::select::Choice;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::{OnError, RunOptions, RunReport};
 use crate::engine::run::scheduler::Scheduler;
+use crate::engine::run::sharing::Sharing;
 use crate::engine::run::status::{self, StageStatus};
 use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactReader, ArtifactWriter};
 use crate::engine::stage::context::{DownloadPolicy, RunContext, StageError};
@@ -321,6 +322,18 @@ impl Fixture {
         on_error: OnError,
         emit: &mut dyn FnMut(Event),
     ) -> RunReport {
+        self.run_sharing(executor, choice, on_error, None, emit)
+    }
+
+    /// Runs with a remote cache.
+    pub(crate) fn run_sharing(
+        &self,
+        executor: &mut dyn Executor,
+        choice: &Choice,
+        on_error: OnError,
+        sharing: Option<&mut Sharing>,
+        emit: &mut dyn FnMut(Event),
+    ) -> RunReport {
         let (plan, cache) = (self.plan(), self.cache());
         let options = RunOptions {
             jobs: 2,
@@ -332,11 +345,12 @@ impl Fixture {
             on_error,
             timeout: None,
             retries: 0,
+            only_look: false,
         };
         let selection = choice.select(&plan).unwrap();
         let (statuses, _) = status::of_plan(&plan, &cache, &options.backend).unwrap();
         let scheduler = Scheduler::new(&plan, &cache, &options, &selection, statuses, emit);
-        scheduler.run(executor, &|| 0).unwrap()
+        scheduler.sharing(sharing).run(executor, &|| 0).unwrap()
     }
 
     /// Returns the value of every stage that has one.

@@ -16,6 +16,7 @@ mod installation;
 mod log;
 mod manual;
 mod plan;
+mod remote;
 mod report;
 mod run;
 mod scale_difference;
@@ -94,6 +95,15 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
         Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
         Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),
+        Command::Cache(CacheCommand::Push { pipeline, remote }) => {
+            remote::push(common, &remote, pipeline.as_deref()).map(done)
+        }
+        Command::Cache(CacheCommand::Pull { pipeline, remote }) => {
+            remote::pull(common, &remote, pipeline.as_deref()).map(done)
+        }
+        Command::Cache(CacheCommand::Key { name, out }) => {
+            remote::key(common, &name, out.as_deref()).map(done)
+        }
         Command::Gc { files, delete, free } => {
             let files: Vec<_> = cli.run.file.clone().into_iter().chain(files).collect();
             gc::gc(common, &files, delete, free).map(done)

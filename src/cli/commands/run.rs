@@ -98,7 +98,10 @@ fn publish_all(
 ) -> Result<Published, CommandError> {
     let mut published = publish::publish(workspace, run, root)?;
     // A run that has nothing to do does not even read what the page would show.
-    let idle = run.executed.is_empty() && run.failed.is_empty() && published.written.is_empty();
+    let idle = run.executed.is_empty()
+        && run.failed.is_empty()
+        && run.fetched == 0
+        && published.written.is_empty();
     if !idle || !report::exists(&published.folder) {
         published.written.extend(report::write(workspace, &published.folder, None)?);
     }
@@ -126,6 +129,7 @@ fn summarize(
         terminal::json(&Event::Summary {
             executed: report.executed.len(),
             cached: report.cached,
+            fetched: report.fetched,
             failed: report.failed.len(),
             skipped: report.skipped,
             seconds: report.seconds,
@@ -183,11 +187,14 @@ fn last_line(report: &RunReport) -> String {
             report.stopped.len()
         );
     }
-    if executed == 0 && report.failed.is_empty() {
+    if executed == 0 && report.failed.is_empty() && report.fetched == 0 {
         let all = terminal::count(report.cached, "stage");
         return format!("nothing to do: {all} cached, 0 executed ({time})");
     }
     let mut parts = vec![format!("{executed} executed"), format!("{} cached", report.cached)];
+    if report.fetched > 0 {
+        parts.push(format!("{} of them from the remote cache", report.fetched));
+    }
     if report.skipped > 0 {
         parts.push(format!("{} not started", report.skipped));
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal::{self, Tone, paint};
+use crate::engine::digest::StageKey;
 use crate::engine::run::events::Event;
 use crate::engine::stage::lifecycle::{Outcome, Progress};
 
@@ -79,6 +80,8 @@ pub(crate) struct Display {
     mode: Mode,
     total: usize,
     settled: usize,
+    /// Results from the remote cache.
+    fetched: usize,
     running: BTreeMap<String, Running>,
     work: Work,
 }
@@ -98,7 +101,7 @@ impl Display {
             Mode::Plain
         };
         let (running, work) = (BTreeMap::new(), Work::new(predicted));
-        let mut display = Self { mode, total, settled: 0, running, work };
+        let mut display = Self { mode, total, settled: 0, fetched: 0, running, work };
         display.show_overall();
         display
     }
@@ -137,6 +140,7 @@ impl Display {
                     faint(&format!("({why})"))
                 ));
             }
+            Event::StageFetched { stage, key, bytes } => self.fetched(stage, key, *bytes),
             Event::StageQueued { stage, job, reason } => {
                 let reason = if reason.is_empty() { "waits" } else { reason };
                 let word = paint(Tone::Faint, "wait");
@@ -158,6 +162,31 @@ impl Display {
             }
             Event::Note { message } => self.print(&format!("note: {message}")),
             Event::Started { .. } | Event::Report { .. } | Event::Summary { .. } => {}
+        }
+    }
+
+    /// Shows results that come from the remote cache, before it is known what is left to run.
+    pub(crate) fn fetching(json: bool) -> Self {
+        let mut display = Self::new(json, 0, BTreeMap::new());
+        if let Mode::Bars { overall, .. } = &display.mode {
+            overall.set_style(bar_style("  {msg}"));
+            overall.set_message("asking the remote cache");
+        }
+        display.work.told.clear();
+        display
+    }
+
+    fn fetched(&mut self, stage: &str, key: &StageKey, bytes: u64) {
+        self.fetched += 1;
+        let word = paint(Tone::Good, "take");
+        let size = faint(&format!("({} from the remote cache)", terminal::size(bytes)));
+        if let Mode::Bars { overall, .. } = &self.mode
+            && self.total == 0
+        {
+            let results = terminal::count(self.fetched, "result");
+            overall.set_message(format!("{results} from the remote cache"));
+        } else {
+            self.print(&format!("{word} {} {stage}  {size}", key.short()));
         }
     }
 

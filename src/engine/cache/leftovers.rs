@@ -168,6 +168,7 @@ impl Cache {
                 _ => {}
             }
         }
+        self.remove_old_imports();
         for name in names_in(&self.root.join("work")) {
             let folder = self.root.join("work").join(&name);
             if let Ok(Some(lock)) = Lock::try_acquire(&self.lock_name(&name)) {
@@ -265,7 +266,7 @@ fn release_if_free(name: &LockName) {
 }
 
 /// Removes what has been lying there for an hour.
-fn remove_if_old(path: &Path) {
+pub(super) fn remove_if_old(path: &Path) {
     const OLD: Duration = Duration::from_hours(1);
     let changed = fs::symlink_metadata(path).and_then(|about| about.modified());
     if changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD)) {

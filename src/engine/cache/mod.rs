@@ -6,6 +6,7 @@
 //!   entries/ab/cdef.json  one manifest per key: the key record, the artifact, how it was made
 //!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
 //!   claims/  work/  jobs/  logs/   locks, running stages, their jobs, what they printed
+//!   incoming/           files of results that were computed elsewhere, until they are whole
 //!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
 //!   unusable/           manifests that `cache rebuild` could not use
@@ -23,6 +24,7 @@ mod file_digest;
 mod file_system;
 mod folders;
 mod gc;
+mod import;
 mod index;
 mod inputs;
 mod lease;
@@ -53,6 +55,7 @@ pub use entry::{Entry, ResultSummary, StoredResult};
 pub use error::CacheError;
 pub use file_system::is_network;
 pub use gc::{Candidate, Collection, GcRoots};
+pub use import::{FileImporter, ImportError, IncomingFile};
 pub use index::{FailedRun, History, PastRun, ReachedBy, ReadTransaction};
 pub use inputs::CheckedFile;
 pub use lease::LeaseTerms;
@@ -67,7 +70,7 @@ pub use verify::Verification;
 
 use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::key::KeyRecord;
-use crate::engine::stage::artifact::{ArtifactReader, StoredArtifact};
+use crate::engine::stage::artifact::{ArtifactReader, StoredArtifact, StoredFile};
 use crate::engine::system::regular_file;
 use index::Index;
 use lease::Lease;
@@ -180,6 +183,11 @@ impl Cache {
         ArtifactReader::new(
             files.map(|file| (file.name.clone(), self.objects.path(&file.digest))).collect(),
         )
+    }
+
+    /// Returns where a file is or belongs.
+    pub fn object_path(&self, file: &StoredFile) -> PathBuf {
+        self.objects.path(&file.digest)
     }
 
     /// Returns the other names of files in the cache.

@@ -160,11 +160,11 @@ fn files_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-fn parent(path: &Path) -> &Path {
+pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
 /// Makes renames in a folder durable.
-fn sync_folder(folder: &Path) -> Result<(), CacheError> {
+pub(super) fn sync_folder(folder: &Path) -> Result<(), CacheError> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(CacheError::at(folder))
 }

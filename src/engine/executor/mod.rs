@@ -70,3 +70,17 @@ pub trait Executor {
         false
     }
 }
+
+/// Starts nothing: for a run that only looks for results.
+#[derive(Clone, Copy, Debug)]
+pub struct NoExecutor;
+
+impl Executor for NoExecutor {
+    fn submit(&mut self, _submission: Submission) {}
+
+    fn next(&mut self, _patience: Duration) -> Option<(StageIndex, JobEvent)> {
+        None
+    }
+
+    fn stop(&mut self, _urgency: Urgency) {}
+}

@@ -12,7 +12,9 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::rand::{SecureRandom, SystemRandom};
-use ring::signature::{ED25519, ED25519_PUBLIC_KEY_LEN, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use ring::signature::{
+    ED25519, ED25519_PUBLIC_KEY_LEN, Ed25519KeyPair, KeyPair, UnparsedPublicKey,
+};
 
 use crate::engine::system::regular_file;
 
@@ -42,7 +44,9 @@ impl PublicKey {
     /// Returns whether a signature of a message is this key's.
     pub fn verifies(&self, message: &[u8], signature: &Signature) -> bool {
         signature.key == self.name
-            && UnparsedPublicKey::new(&ED25519, &self.bytes).verify(message, &signature.bytes).is_ok()
+            && UnparsedPublicKey::new(&ED25519, &self.bytes)
+                .verify(message, &signature.bytes)
+                .is_ok()
     }
 }
 
@@ -201,7 +205,10 @@ mod tests {
     fn signatures_are_those_of_the_standard() {
         // RFC 8032, section 7.1, test 3.
         let hex = |text: &str| -> Vec<u8> {
-            (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+            (0..text.len())
+                .step_by(2)
+                .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+                .collect()
         };
         let seed = hex("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7");
         let key = SecretKey { name: "rfc".to_owned(), seed: seed.try_into().unwrap() };
@@ -237,6 +244,9 @@ mod tests {
         let path = folder.path().join("key");
         fs::write(&path, "lab:c2VjcmV0").unwrap();
         let message = SecretKey::read(&path).unwrap_err().to_string();
-        assert!(message.contains("not a signing key") && !message.contains("c2VjcmV0"), "{message}");
+        assert!(
+            message.contains("not a signing key") && !message.contains("c2VjcmV0"),
+            "{message}"
+        );
     }
 }

@@ -99,8 +99,8 @@ mod tests {
         for at in FIRST_LINE.len()..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            let is_believed = SignedManifest::parse(&changed)
-                .is_some_and(|read| read.signed_by(&keys).is_some());
+            let is_believed =
+                SignedManifest::parse(&changed).is_some_and(|read| read.signed_by(&keys).is_some());
             assert!(!is_believed, "byte {at}");
         }
         for length in 0..bytes.len() {

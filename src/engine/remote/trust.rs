@@ -33,7 +33,9 @@ impl Trust {
             [name] if is_known(&name) => {
                 format!("with a signature of `{name}` that is not of the trusted key of this name")
             }
-            _ => format!("signed by `{}`, which is not among the trusted keys", signers.join("`, `")),
+            _ => {
+                format!("signed by `{}`, which is not among the trusted keys", signers.join("`, `"))
+            }
         })
     }
 

@@ -36,6 +36,15 @@ pub enum Event {
         /// Why it waits, as the cluster says.
         reason: String,
     },
+    /// The result of a stage came from the remote cache.
+    StageFetched {
+        /// Its name.
+        stage: String,
+        /// Its key.
+        key: StageKey,
+        /// Bytes that were transferred; files that were here already are not.
+        bytes: u64,
+    },
     /// A stage waits for another run that computes the same key, or the same to another length.
     StageWaits {
         /// Its name.
@@ -79,8 +88,10 @@ pub enum Event {
     Summary {
         /// Stages computed.
         executed: usize,
-        /// Stages taken from the cache.
+        /// Stages taken from the cache, here or remote.
         cached: usize,
+        /// How many of them came from the remote cache.
+        fetched: usize,
         /// Stages failed.
         failed: usize,
         /// Stages that did not start.

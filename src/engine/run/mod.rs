@@ -5,6 +5,7 @@ pub mod events;
 pub mod options;
 mod prior_hits;
 pub mod scheduler;
+pub mod sharing;
 mod startable;
 pub mod status;
 mod why;

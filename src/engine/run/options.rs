@@ -39,6 +39,26 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Default for stages without a limit of their own.
     pub retries: u32,
+    /// Whether results are only looked for, here and in the remote cache, and nothing is computed.
+    pub only_look: bool,
+}
+
+impl RunOptions {
+    /// Returns how results are looked for.
+    pub fn to_look(backend: &str) -> Self {
+        Self {
+            jobs: 1,
+            device_jobs: 1,
+            cores: 1,
+            device: String::new(),
+            backend: backend.to_owned(),
+            offline: true,
+            on_error: OnError::Continue,
+            timeout: None,
+            retries: 0,
+            only_look: true,
+        }
+    }
 }
 
 /// How a run went.
@@ -46,8 +66,10 @@ pub struct RunOptions {
 pub struct RunReport {
     /// Stages computed, in the order they ended.
     pub executed: Vec<String>,
-    /// Stages taken from the cache.
+    /// Stages taken from the cache, here or remote.
     pub cached: usize,
+    /// How many of them came from the remote cache.
+    pub fetched: usize,
     /// Failed stages with what happened.
     pub failed: Vec<(String, String)>,
     /// How many of the failed gave up waiting for another process.

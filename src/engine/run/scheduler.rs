@@ -11,6 +11,7 @@ use super::contents::CurrentContents;
 use super::events::Event;
 use super::options::{OnError, RunOptions, RunReport, run_id};
 use super::prior_hits::PriorHits;
+use super::sharing::{Lookup as SharedLookup, Shared, Sharing};
 use super::startable::{Ready, ReadyStages};
 use super::status::{StageStatus, damaged_note};
 use super::why::Causes;
@@ -18,7 +19,7 @@ use crate::engine::cache::{Cache, CacheError, Lookup, PastRun, Reuse, RunningRun
 use crate::engine::digest::{StageKey, TrajectoryKey};
 use crate::engine::executor::{Executor, Submission, Urgency};
 use crate::engine::job::{Job, JobEvent, JobInput, JobOutcome};
-use crate::engine::key::builder;
+use crate::engine::key::{KeyRecord, builder};
 use crate::engine::plan::select::Selection;
 use crate::engine::plan::{Plan, StageIndex};
 use crate::engine::stage::context::DownloadPolicy;
@@ -53,6 +54,8 @@ pub struct Scheduler<'a, S> {
     /// Stages that wait in the queue of a cluster, and why they were not taken from the cache.
     queued: BTreeMap<StageIndex, String>,
     prior_hits: PriorHits,
+    /// The remote cache, if there is one.
+    sharing: Option<&'a mut Sharing>,
     /// Failed tries of stages that may try again, with the last message.
     tries: BTreeMap<StageIndex, (u32, String)>,
     draining: bool,
@@ -95,6 +98,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             running: BTreeMap::new(),
             queued: BTreeMap::new(),
             prior_hits: PriorHits::of(statuses),
+            sharing: None,
             tries: BTreeMap::new(),
             draining: false,
             run_id: run_id(),
@@ -104,6 +108,13 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         }
     }
 
+    /// Takes results from a remote cache, too.
+    #[must_use]
+    pub fn sharing(mut self, sharing: Option<&'a mut Sharing>) -> Self {
+        self.sharing = sharing;
+        self
+    }
+
     /// Runs to the end; `interrupts` tells how often the user asked to stop.
     pub fn run(
         mut self,
@@ -111,6 +122,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         interrupts: &dyn Fn() -> usize,
     ) -> Result<RunReport, CacheError> {
         const PATIENCE: Duration = Duration::from_millis(100);
+        const ASKING_PATIENCE: Duration = Duration::from_millis(5);
         let stages = self.selection.allowed.len();
         (self.emit)(Event::Started { pipeline: self.plan.name().to_owned(), stages });
         let mut heeded = 0;
@@ -126,14 +138,20 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.look_up(stage)?;
             }
             let submitted = if self.may_start { self.start(executor) } else { 0 };
+            let is_asking = self.sharing.as_ref().is_some_and(|sharing| sharing.is_waiting());
+            if is_asking && !self.draining {
+                let patience = if self.running.is_empty() { PATIENCE } else { Duration::ZERO };
+                self.take_answer(patience);
+            }
             if self.running.is_empty() {
                 // What was submitted and does not run could not start.
-                if submitted == 0 {
+                if submitted == 0 && (self.draining || !is_asking) {
                     break;
                 }
                 continue;
             }
-            let Some((stage, event)) = executor.next(PATIENCE) else {
+            let patience = if is_asking { ASKING_PATIENCE } else { PATIENCE };
+            let Some((stage, event)) = executor.next(patience) else {
                 continue;
             };
             let name = || self.plan.stages()[stage].name.clone();
@@ -197,14 +215,50 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             }
             Lookup::Miss => Causes::new(self.plan, self.cache).why(stage, &record)?,
         };
-        if allowed {
-            let horizon = planned.stage.as_stage().horizon();
+        if !forced
+            && let Some(sharing) = &mut self.sharing
+            && sharing.may_have(&record.key())
+        {
+            sharing.ask(stage, SharedLookup { record, why });
+            return Ok(());
+        }
+        self.missed(stage, record, why);
+        Ok(())
+    }
+
+    /// Lets a stage run that has no result anywhere.
+    fn missed(&mut self, stage: StageIndex, record: KeyRecord, why: String) {
+        if !self.selection.allowed.contains(&stage) {
+            self.settle(stage);
+        } else if self.options.only_look {
+            self.end(stage, Some(record.key()), Outcome::Skipped, 0.0, None);
+            self.report.skipped += 1;
+        } else {
+            let horizon = self.plan.stages()[stage].stage.as_stage().horizon();
             self.ready.insert(stage, Ready::new(record, horizon, why));
             self.may_start = true;
-        } else {
-            self.settle(stage);
         }
-        Ok(())
+    }
+
+    /// Takes the next answer of the remote cache.
+    fn take_answer(&mut self, patience: Duration) {
+        let Some(sharing) = &mut self.sharing else {
+            return;
+        };
+        let answer = sharing.next(self.cache, patience);
+        for message in sharing.take_notes() {
+            (self.emit)(Event::Note { message });
+        }
+        match answer {
+            None => {}
+            Some((stage, SharedLookup { record, why }, None)) => self.missed(stage, record, why),
+            Some((stage, _, Some(Shared { result, bytes }))) => {
+                let (name, key) = (self.plan.stages()[stage].name.clone(), result.key);
+                (self.emit)(Event::StageFetched { stage: name, key, bytes });
+                self.report.fetched += usize::from(self.selection.allowed.contains(&stage));
+                self.hit(stage, result);
+            }
+        }
     }
 
     fn hit(&mut self, stage: StageIndex, result: StoredResult) {
@@ -402,6 +456,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             JobOutcome::Executed(result) => {
                 self.remember(stage, key, Outcome::Executed, seconds, result.artifact.bytes());
                 self.report.executed.push(name);
+                self.send(&key);
                 self.report.results.insert(stage, result);
                 self.end(stage, Some(key), Outcome::Executed, seconds, None);
             }
@@ -426,6 +481,15 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         }
         // They may take this one's result or state.
         self.due.extend(self.ready.remove_related(key, trajectory));
+    }
+
+    /// Sends a new result to the remote cache; what can't be sent is only not there.
+    fn send(&mut self, key: &StageKey) {
+        if let Some(sharing) = &mut self.sharing
+            && let Err(error) = sharing.send(self.cache, key)
+        {
+            (self.emit)(Event::Note { message: format!("a result is not uploaded: {error}") });
+        }
     }
 
     /// Tries a stage again, or lets it have failed.

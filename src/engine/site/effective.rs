@@ -53,6 +53,11 @@ impl Site {
         list.time("pack", Some(self.pack), "");
         list.count("attempts", Some(self.attempts), "");
         list.resources();
+        list.text("remote", self.remote.clone(), "none");
+        list.add("trusted_keys", texts(&self.trusted_keys, "none"), json!(self.trusted_keys));
+        list.flag("allow_unsigned", self.allow_unsigned);
+        list.text("signing_key", path(&self.signing_key), "the user's own, if there is one");
+        list.flag("upload", self.upload);
         list.values
     }
 }
@@ -76,6 +81,10 @@ impl List<'_> {
     fn count(&mut self, name: &str, value: Option<usize>, none: &str) {
         let text = value.map_or_else(|| none.to_owned(), |value| value.to_string());
         self.add(name, text, json!(value));
+    }
+
+    fn flag(&mut self, name: &str, value: bool) {
+        self.add(name, if value { "yes" } else { "no" }.to_owned(), json!(value));
     }
 
     fn time(&mut self, name: &str, value: Option<std::time::Duration>, none: &str) {

@@ -183,6 +183,16 @@ pub struct Site {
     pub attempts: usize,
     /// Resources of stages; later rules win, field by field.
     pub resources: Vec<ResourceRule>,
+    /// The remote cache, unless the command line gives one.
+    pub remote: Option<String>,
+    /// The public keys whose signatures are believed.
+    pub trusted_keys: Vec<String>,
+    /// Whether shared results are taken that no trusted key has signed.
+    pub allow_unsigned: bool,
+    /// The file of the key that signs what is shared.
+    pub signing_key: Option<PathBuf>,
+    /// Whether runs send new results to the remote cache.
+    pub upload: bool,
     /// Where each of these is written.
     provenance: Provenance,
 }
@@ -213,6 +223,11 @@ impl Default for Site {
             pack: 10 * MINUTE,
             attempts: 3,
             resources: Vec::new(),
+            remote: None,
+            trusted_keys: Vec::new(),
+            allow_unsigned: false,
+            signing_key: None,
+            upload: false,
             provenance: Provenance::default(),
         }
     }

@@ -54,6 +54,11 @@ struct SiteOutline<'a> {
     pack: Raw<'a>,
     attempts: Raw<'a>,
     resources: Raw<'a>,
+    remote: Raw<'a>,
+    trusted_keys: Raw<'a>,
+    allow_unsigned: Raw<'a>,
+    signing_key: Raw<'a>,
+    upload: Raw<'a>,
 }
 
 #[derive(Deserialize)]
@@ -118,8 +123,10 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Site>, Vec<Diagnostic>> {
 /// be set here.
 pub(super) fn expand_folders(site: &mut Site) -> Result<(), Vec<Diagnostic>> {
     let mut mistakes = Vec::new();
-    let Site { cache, data, program, provenance, .. } = site;
-    for (field, path) in [("cache", cache), ("data", data), ("program", program)] {
+    let Site { cache, data, program, signing_key, provenance, .. } = site;
+    let paths =
+        [("cache", cache), ("data", data), ("program", program), ("signing_key", signing_key)];
+    for (field, path) in paths {
         let (Some(written), Some(place)) = (path.as_ref(), provenance.place(field)) else {
             continue;
         };
@@ -180,6 +187,11 @@ impl Reader<'_> {
         set(&mut site.pack, self.time(outline.pack, Duration::ZERO));
         set(&mut site.attempts, self.count(outline.attempts, 0));
         set(&mut site.resources, self.rules(outline.resources, &mut provenance));
+        site.remote = self.text(outline.remote, word);
+        set(&mut site.trusted_keys, self.texts(outline.trusted_keys, public_key));
+        set(&mut site.allow_unsigned, self.flag(outline.allow_unsigned));
+        site.signing_key = self.text(outline.signing_key, variables_check).map(PathBuf::from);
+        set(&mut site.upload, self.flag(outline.upload));
         site.provenance = provenance;
         Some(site)
     }
@@ -281,6 +293,10 @@ impl Reader<'_> {
         value
     }
 
+    fn flag(&mut self, raw: Raw<'_>) -> Option<bool> {
+        self.value(raw, "write `true` or `false`")
+    }
+
     fn count(&mut self, raw: Raw<'_>, least: usize) -> Option<usize> {
         let count = self.value::<usize>(raw, "write a whole number")?;
         if count >= least {
@@ -377,6 +393,14 @@ fn word(text: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(format!("`{text}` is not a name"), "write one word, without blanks"))
+}
+
+fn public_key(text: &str) -> Result<(), Problem> {
+    if text.split_once(':').is_some_and(|(name, bytes)| !name.is_empty() && !bytes.is_empty()) {
+        return Ok(());
+    }
+    let help = "write it as `pcae-run cache key` prints it: `\"name:base64\"`";
+    Err(Problem::new(format!("`{text}` is not a public key"), help))
 }
 
 fn glob(text: &str) -> Result<(), Problem> {
