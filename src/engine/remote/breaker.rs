@@ -74,14 +74,13 @@ mod tests {
     fn errors_in_a_row_open_it_and_a_success_between_them_does_not() {
         let breaker = Breaker::default();
         let fail = || breaker.failed(&StoreError::Failed("timed out".to_owned()));
-        fail();
-        fail();
+        (1..MOST_ERRORS).for_each(|_| fail());
         breaker.succeeded();
-        fail();
-        fail();
+        (1..MOST_ERRORS).for_each(|_| fail());
         assert_eq!(breaker.reason(), None);
         fail();
-        assert_eq!(breaker.reason().unwrap(), "3 errors in a row, the last: timed out");
+        let why = format!("{MOST_ERRORS} errors in a row, the last: timed out");
+        assert_eq!(breaker.reason().unwrap(), why);
         assert!(matches!(breaker.check(), Err(StoreError::GivenUp)));
     }
 

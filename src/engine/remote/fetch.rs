@@ -40,8 +40,15 @@ pub struct FetchedResult {
 
 /// What a remote says of a key.
 pub(super) enum Found {
-    Usable { entry: Box<Entry>, computed_on: Option<String> },
-    Unusable(String),
+    Usable {
+        entry: Box<Entry>,
+        computed_on: Option<String>,
+    },
+    Unusable {
+        why: String,
+        /// Whether somebody has signed it, whom others may trust.
+        is_signed: bool,
+    },
     Absent,
 }
 
@@ -53,7 +60,7 @@ impl Remote {
         }
         let (entry, computed_on) = match self.find(key) {
             Ok(Found::Usable { entry, computed_on }) => (entry, computed_on),
-            Ok(Found::Unusable(why)) => {
+            Ok(Found::Unusable { why, .. }) => {
                 self.memory().absent.insert(*key);
                 return Fetched::Unusable(why);
             }
@@ -82,25 +89,28 @@ impl Remote {
         let Some(manifest) = self.manifest(key)? else {
             return Ok(Found::Absent);
         };
-        Ok(match self.judge(key, &manifest) {
-            Ok((entry, computed_on)) => Found::Usable { entry, computed_on },
-            Err(why) => Found::Unusable(why),
+        let Some(signed) = SignedManifest::parse(&manifest) else {
+            let why = "something else than a manifest".to_owned();
+            return Ok(Found::Unusable { why, is_signed: false });
+        };
+        Ok(match self.judge(key, &signed) {
+            Ok((entry, computed_on)) => Found::Usable { entry: Box::new(entry), computed_on },
+            Err(why) => Found::Unusable { why, is_signed: signed.signers().next().is_some() },
         })
     }
 
     fn judge(
         &self,
         key: &StageKey,
-        manifest: &[u8],
-    ) -> Result<(Box<Entry>, Option<String>), String> {
-        let signed = SignedManifest::parse(manifest).ok_or("something else than a manifest")?;
-        self.settings.trust.check_signature(&signed)?;
+        signed: &SignedManifest,
+    ) -> Result<(Entry, Option<String>), String> {
+        self.settings.trust.check_signature(signed)?;
         let entry = Entry::parse(signed.body())?;
         if entry.key != *key {
             return Err("of another key than it is stored under".to_owned());
         }
         let computed_on = self.settings.trust.check_machine(&entry)?;
-        Ok((Box::new(entry), computed_on))
+        Ok((entry, computed_on))
     }
 
     fn manifest(&self, key: &StageKey) -> Result<Option<Vec<u8>>, StoreError> {
@@ -167,9 +177,10 @@ impl Remote {
         };
         match incoming.add(content.offset, &mut content.reader) {
             Ok(()) if incoming.is_whole() => Ok(()),
+            Ok(()) => Err(self.wrong(file, &format!("{} has the wrong size", file.name))),
             Err(ImportError::Wrong(why)) => Err(self.wrong(file, &why)),
             Err(error @ ImportError::Local(_)) => Err(error.into()),
-            Ok(()) | Err(ImportError::Source(_)) => {
+            Err(ImportError::Source(_)) => {
                 let cut = StoreError::Failed("the connection was cut, or too slow".to_owned());
                 self.breaker.failed(&cut);
                 Err(cut.into())

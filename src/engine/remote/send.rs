@@ -55,28 +55,42 @@ impl Remote {
 
     fn store_parcel(&self, parcel: &Parcel, stop: &AtomicBool) -> Result<Sent, StoreError> {
         let Parcel { entry, paths } = parcel;
-        let found = self.find(&entry.key)?;
-        let is_known =
-            matches!(found, Found::Usable { entry: there, .. } if there.artifact == entry.artifact);
-        let mut bytes = 0;
-        let mut is_complete = is_known;
+        let keeps_manifest = match self.find(&entry.key)? {
+            Found::Usable { entry: there, .. } if there.artifact == entry.artifact => true,
+            // Another result of the same key: the first one stays, as long as it is whole.
+            Found::Usable { entry: there, .. } if self.has_all(&there)? => return Ok(Sent::Known),
+            // Others may trust who signed it: who can't sign does not replace it.
+            Found::Unusable { is_signed: true, .. } if self.settings.signing_key.is_none() => {
+                return Ok(Sent::Known);
+            }
+            Found::Usable { .. } | Found::Unusable { .. } | Found::Absent => false,
+        };
+        let mut sent = None;
         for (file, path) in entry.artifact.files.iter().zip(paths) {
             if stop.load(Ordering::Relaxed) {
                 return Err(StoreError::Stopped);
             }
-            if self.has(file)? {
-                continue;
+            if !self.has(file)? {
+                self.store_file(file, path)?;
+                *sent.get_or_insert(0) += file.bytes;
             }
-            is_complete = false;
-            self.store_file(file, path)?;
-            bytes += file.bytes;
         }
-        if is_complete {
-            return Ok(Sent::Known);
+        if !keeps_manifest {
+            self.write_manifest(entry)?;
+            sent.get_or_insert(0);
         }
-        self.write_manifest(entry)?;
         self.memory().absent.remove(&entry.key);
-        Ok(Sent::Stored(bytes))
+        Ok(sent.map_or(Sent::Known, Sent::Stored))
+    }
+
+    /// Returns whether all files of a result are there.
+    fn has_all(&self, entry: &Entry) -> Result<bool, StoreError> {
+        for file in &entry.artifact.files {
+            if !self.has(file)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns whether the remote has a file that is not known to be wrong.

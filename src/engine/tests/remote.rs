@@ -135,6 +135,21 @@ fn only_what_a_trusted_key_has_signed_is_taken() {
         &|settings| settings.trust.keys = vec![other.clone()],
         "not of the trusted key of this name",
     );
+    refuses(&|settings| settings.trust.keys.clear(), "signed by `stranger`");
+    let laboratory = Laboratory::new();
+    let unsigned = |settings: &mut RemoteSettings| settings.signing_key = None;
+    laboratory.run(&Fixture::stages(STAGES), unsigned);
+    let (report, notes) = laboratory.run(&Fixture::stages(STAGES), unsigned);
+    assert_eq!((report.executed.len(), notes.len()), (5, 1), "{notes:?}");
+    assert!(notes[0].contains("without a signature"), "{notes:?}");
+    let (report, notes) = laboratory.run(&Fixture::stages(STAGES), |settings| {
+        settings.trust.unsigned = true;
+    });
+    assert_eq!((report.fetched, notes.len()), (5, 0), "{notes:?}");
+}
+
+#[test]
+fn who_can_not_sign_does_not_replace_what_others_have_signed() {
     let laboratory = Laboratory::filled();
     let (report, notes) = laboratory.run(&Fixture::stages(STAGES), |settings| {
         settings.trust.keys.clear();
@@ -142,17 +157,7 @@ fn only_what_a_trusted_key_has_signed_is_taken() {
     });
     assert_eq!((report.executed.len(), notes.len()), (5, 1), "{notes:?}");
     assert!(notes[0].contains("signed by `lab`, which is not among the trusted keys"), "{notes:?}");
-    // It has sent its own, without a signature.
-    let (report, notes) = laboratory.run(&Fixture::stages(STAGES), |settings| {
-        settings.signing_key = None;
-    });
-    assert_eq!((report.executed.len(), notes.len()), (5, 1), "{notes:?}");
-    assert!(notes[0].contains("without a signature"), "{notes:?}");
-    let (report, notes) = laboratory.run(&Fixture::stages(STAGES), |settings| {
-        settings.trust.unsigned = true;
-        settings.signing_key = None;
-    });
-    assert_eq!((report.fetched, notes.len()), (5, 0), "{notes:?}");
+    assert_eq!(laboratory.run_new().0.fetched, 5);
 }
 
 #[test]
