@@ -52,5 +52,7 @@ mod report;
 mod reruns;
 /// Scores of samples by their features.
 mod scores;
+/// Results that hosts share by a folder, and the keys by which they trust each other; tests/remote has the rest.
+mod sharing;
 /// Runs added until published numbers have verdicts.
 mod until_decided;

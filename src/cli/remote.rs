@@ -50,10 +50,24 @@ pub(crate) fn open(
 
 /// Opens a remote cache that a command is about.
 pub(crate) fn require(common: &Common, args: &RemoteArgs) -> Result<Arc<Remote>, CommandError> {
-    open(common, args)?.ok_or_else(|| {
-        CommandError::usage("there is no remote cache")
-            .hint("pass `--remote URL`, or name it in a site file (`pcae-run site --example`)")
-    })
+    open(common, args)?.ok_or_else(none)
+}
+
+/// Says that there is no remote cache where one is needed.
+pub(crate) fn none() -> CommandError {
+    CommandError::usage("there is no remote cache")
+        .hint("pass `--remote URL`, or name it in a site file (`pcae-run site --example`)")
+}
+
+/// Tells who sends results that others will hardly take.
+pub(crate) fn note_missing_key(common: &Common) -> Result<(), CommandError> {
+    if signing_key(&common.site)?.is_none() {
+        terminal::note(
+            "note: results are sent without a signature: others take them only with `--allow-unsigned` \
+             (`pcae-run cache key NAME` makes a key)",
+        );
+    }
+    Ok(())
 }
 
 /// Returns what is believed: the keys of the site, and the user's own.
@@ -108,11 +122,16 @@ pub(crate) fn look(
     emit: &mut dyn FnMut(Event),
 ) -> Result<RunReport, CommandError> {
     let Workspace { plan, cache, .. } = workspace;
-    let (statuses, _) = status::of_plan(plan, cache, &workspace.backend)?;
+    let (statuses, damaged) = status::of_plan(plan, cache, &workspace.backend)?;
     let options = RunOptions::to_look(&workspace.backend);
     let mut emit = |event: Event| {
-        // What a run tells of stages, the run itself will tell.
-        if matches!(event, Event::StageFetched { .. } | Event::Note { .. }) {
+        // The run itself will tell the rest.
+        let is_of_remote = match &event {
+            Event::StageFetched { .. } => true,
+            Event::Note { message } => !damaged.contains(message),
+            _ => false,
+        };
+        if is_of_remote {
             emit(event);
         }
     };

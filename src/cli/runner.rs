@@ -21,6 +21,7 @@ use crate::device;
 use crate::engine::executor::{Executor, Local};
 use crate::engine::plan::StageIndex;
 use crate::engine::plan::select::Selection;
+use crate::engine::remote::Remote;
 use crate::engine::run::events::Event;
 use crate::engine::run::options::{self, RunOptions, RunReport};
 use crate::engine::run::scheduler::Scheduler;
@@ -41,6 +42,7 @@ pub(crate) struct Runner<'a> {
     executor: ExecutorKind,
     /// Counted from the first run on; before, an interrupt ends the program.
     interrupts: OnceCell<Arc<Interrupts>>,
+    remote: OnceCell<Option<Arc<Remote>>>,
 }
 
 /// How often the user asked to stop, and what is to become of jobs on a cluster.
@@ -70,7 +72,8 @@ impl<'a> Runner<'a> {
             let jobs = common.jobs.unwrap_or(cluster::MOST_STAGES);
             (options.jobs, options.device_jobs) = (jobs, args.device_jobs.unwrap_or(jobs));
         }
-        Ok(Self { common, args, options, executor, interrupts: OnceCell::new() })
+        let (interrupts, remote) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { common, args, options, executor, interrupts, remote })
     }
 
     /// Runs those of the chosen stages that are not cached, after the preflight checks.
@@ -107,27 +110,30 @@ impl<'a> Runner<'a> {
         let run = |executor: &mut dyn Executor| {
             scheduler.run(executor, &|| interrupts.count.load(Ordering::Relaxed))
         };
-        let (mut report, used) = match self.executor {
+        let mut used = None;
+        let ended = match self.executor {
             ExecutorKind::Local => {
                 let program = this_program().map_err(CommandError::failed)?;
                 let arguments = child_arguments(self.common, self.args);
-                (run(&mut Local::new(program, arguments, adopt_orphans()))?, None)
+                run(&mut Local::new(program, arguments, adopt_orphans()))
             }
             ExecutorKind::Slurm => {
                 let (predicted, leave) = (&prediction.stages, Arc::clone(&interrupts.leave));
                 let mut slurm = cluster::executor(self.common, workspace, predicted, leave)?;
-                let report = run(&mut slurm)?;
+                let ended = run(&mut slurm);
                 slurm.finish();
-                (report, Some((slurm.efficiency().clone(), slurm.controller().calls())))
+                used = Some((slurm.efficiency().clone(), slurm.controller().calls()));
+                ended
             }
         };
-        let reached = report.results.values().map(|result| result.key).collect();
-        cache.remember_reached(&reached_by(self.common, workspace), &reached)?;
         display.finish();
-        report.fetched += fetched;
         if let Some(sharing) = sharing {
             self.finish_uploads(sharing, &interrupts);
         }
+        let mut report = ended?;
+        let reached = report.results.values().map(|result| result.key).collect();
+        cache.remember_reached(&reached_by(self.common, workspace), &reached)?;
+        report.fetched += fetched;
         if let Some((efficiency, calls)) = used {
             cluster::print_efficiency(self.common, &efficiency, calls);
         }
@@ -138,18 +144,39 @@ impl<'a> Runner<'a> {
     /// Opens the remote cache for a run that can add to its own.
     fn sharing(&self, workspace: &Workspace) -> Result<Option<Sharing>, CommandError> {
         let Workspace { cache, .. } = workspace;
+        let uploads = self.args.upload || self.common.site.upload;
+        let Some(remote) = self.remote()? else {
+            if self.args.upload {
+                return Err(remote::none());
+            }
+            return Ok(None);
+        };
         if !cache.is_writable() {
             return Ok(None);
         }
-        let Some(remote) = remote::open(self.common, &self.args.remote)? else {
-            return Ok(None);
-        };
-        let uploads = self.args.upload || self.common.site.upload;
-        Ok(Some(Sharing::new(remote, cache.importer(), uploads)))
+        if uploads {
+            remote::note_missing_key(self.common)?;
+        }
+        match Sharing::new(remote, cache.importer(), uploads) {
+            Ok(sharing) => Ok(Some(sharing)),
+            Err(cause) => {
+                terminal::note(&format!("note: the remote cache is not used: {cause}"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the remote cache, which is opened once: what was found out about it is kept.
+    fn remote(&self) -> Result<Option<Arc<Remote>>, CommandError> {
+        if let Some(known) = self.remote.get() {
+            return Ok(known.clone());
+        }
+        let opened = remote::open(self.common, &self.args.remote)?;
+        Ok(self.remote.get_or_init(|| opened).clone())
     }
 
     /// Takes what the remote cache has, so that predictions are only about the rest; returns how many
-    /// results came.
+    /// results came. An interrupt ends the program here: nothing runs yet, and fetches are resumed.
     fn look(
         &self,
         workspace: &Workspace,
@@ -159,17 +186,16 @@ impl<'a> Runner<'a> {
         let Some(sharing) = sharing else {
             return Ok(0);
         };
-        let interrupts = self.interrupts()?;
         let mut display = Display::fetching(self.common.json);
-        let report =
-            remote::look(workspace, selection, sharing, &interrupts.count, &mut |event| {
-                display.show(&event);
-            })?;
+        let never = AtomicUsize::new(0);
+        let report = remote::look(workspace, selection, sharing, &never, &mut |event| {
+            display.show(&event);
+        })?;
         display.finish();
         Ok(report.fetched)
     }
 
-    /// Waits until new results are uploaded, or until the user has enough of it.
+    /// Waits until new results are uploaded, or until there is no more time for it.
     fn finish_uploads(&self, sharing: Sharing, interrupts: &Interrupts) {
         let before = interrupts.count.load(Ordering::Relaxed);
         let mut told = Instant::now();
@@ -178,28 +204,26 @@ impl<'a> Runner<'a> {
                 told = Instant::now();
                 terminal::note(&format!("uploading: {} left", terminal::count(left, "result")));
             }
-            interrupts.count.load(Ordering::Relaxed) == before
+            let is_asked_again = interrupts.count.load(Ordering::Relaxed) != before;
+            let is_leaving = interrupts.leave.load(Ordering::Relaxed);
+            !(is_asked_again || is_leaving || interrupts.is_near_limit.load(Ordering::Relaxed))
         });
-        for message in notes {
-            self.say(&Event::Note { message: format!("note: {message}") });
-        }
+        notes.into_iter().for_each(|message| self.say(message));
         if count.stored > 0 {
-            let (results, bytes) =
-                (terminal::count(count.stored, "result"), terminal::size(count.bytes));
-            self.say(&Event::Note { message: format!("uploaded {results} ({bytes})") });
+            let results = terminal::count(count.stored, "result");
+            self.say(format!("uploaded {results} ({})", terminal::size(count.bytes)));
         }
         if count.failed > 0 {
             let results = terminal::count(count.failed, "result");
-            let message =
-                format!("not uploaded: {results} (`pcae-run cache push` sends them later)");
-            self.say(&Event::Note { message });
+            self.say(format!("not uploaded: {results} (`pcae-run cache push` sends them later)"));
         }
     }
 
-    fn say(&self, event: &Event) {
-        match event {
-            Event::Note { message } if !self.common.json => terminal::note(message),
-            event => terminal::json(event),
+    fn say(&self, message: String) {
+        if self.common.json {
+            terminal::json(&Event::Note { message });
+        } else {
+            terminal::note(&format!("note: {message}"));
         }
     }
 

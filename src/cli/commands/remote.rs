@@ -15,7 +15,7 @@ use crate::cli::output::progress::Display;
 use crate::cli::output::terminal;
 use crate::cli::remote;
 use crate::cli::workspace::{Workspace, hold, open_known_cache, reached_by};
-use crate::engine::cache::{Cache, Entry};
+use crate::engine::cache::Entry;
 use crate::engine::plan::select::Choice;
 use crate::engine::remote::{Parcel, SecretKey, UploadCount, Uploads};
 use crate::engine::run::events::Event;
@@ -25,7 +25,7 @@ use crate::engine::run::status::StageStatus;
 /// How often a transfer tells how far it is.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Results that are on their way at once: their manifests are held in memory.
+/// Results that wait to be sent: before more are checked, some must have gone.
 const MOST_WAITING: usize = 256;
 
 /// Sends results to the remote cache.
@@ -35,16 +35,28 @@ pub(super) fn push(
     file: Option<&Path>,
 ) -> Result<(), CommandError> {
     let remote = remote::require(common, args)?;
-    if remote::signing_key(&common.site)?.is_none() {
-        terminal::note(
-            "note: results are sent without a signature: others take them only with `--allow-unsigned` \
-             (`pcae-run cache key NAME` makes a key)",
-        );
+    remote::note_missing_key(common)?;
+    let workspace = file.map(|file| Workspace::open(common, Some(file))).transpose()?;
+    let own = if workspace.is_none() { Some(open_known_cache(common)?) } else { None };
+    let Some(cache) = workspace.as_ref().map(|workspace| &workspace.cache).or(own.as_ref()) else {
+        return Ok(());
+    };
+    let _in_use = hold(cache)?;
+    let entries = match &workspace {
+        Some(workspace) => entries_of(workspace)?,
+        None => cache.entries()?,
+    };
+    let all = entries.len();
+    // To sign what nobody has vouched for would make it believed.
+    let entries = entries.into_iter().filter(|entry| cache.is_vouched_for(&entry.key));
+    let entries: Vec<Entry> = entries.collect();
+    let unsigned = all - entries.len();
+    if unsigned > 0 {
+        let results = terminal::count(unsigned, "result");
+        terminal::note(&format!("note: not sent: {results} that came without a trusted signature"));
     }
-    let (cache, entries) = to_send(common, file)?;
-    let _in_use = hold(&cache)?;
     let interrupts = interrupts()?;
-    let mut uploads = Uploads::new(remote);
+    let mut uploads = Uploads::new(remote).map_err(CommandError::failed)?;
     let mut progress = Progress::new(common.json, entries.len());
     let (mut count, mut damaged) = (UploadCount::default(), 0);
     for entry in entries {
@@ -54,12 +66,14 @@ pub(super) fn push(
             damaged += 1;
             continue;
         }
-        uploads.send(Parcel::new(entry, &cache));
+        uploads.send(Parcel::new(entry, cache));
         while uploads.waiting() > MOST_WAITING && interrupts.load(Ordering::Relaxed) == 0 {
             count = uploads.update(INTERVAL);
             progress.tell(&count);
         }
-        if interrupts.load(Ordering::Relaxed) > 0 || uploads.remote().given_up().is_some() {
+        let remote = uploads.remote();
+        let is_lost = remote.given_up().or_else(|| remote.refuses_writing()).is_some();
+        if is_lost || interrupts.load(Ordering::Relaxed) > 0 {
             break;
         }
     }
@@ -70,7 +84,8 @@ pub(super) fn push(
     let UploadCount { stored, known, failed, bytes } = count;
     if common.json {
         let line = json!({
-            "stored": stored, "known": known, "failed": failed, "damaged": damaged, "bytes": bytes,
+            "stored": stored, "known": known, "failed": failed, "damaged": damaged, "unsigned": unsigned,
+            "bytes": bytes,
         });
         terminal::json(&line);
     } else {
@@ -92,21 +107,14 @@ pub(super) fn push(
     }
 }
 
-/// Returns the results of a pipeline, or all there are.
-fn to_send(common: &Common, file: Option<&Path>) -> Result<(Cache, Vec<Entry>), CommandError> {
-    if file.is_none() {
-        let cache = open_known_cache(common)?;
-        let entries = cache.entries()?;
-        return Ok((cache, entries));
-    }
-    let workspace = Workspace::open(common, file)?;
+/// Returns the results of a pipeline.
+fn entries_of(workspace: &Workspace) -> Result<Vec<Entry>, CommandError> {
     let statuses = workspace.statuses()?;
     let cached = statuses.iter().filter_map(|status| match status {
         StageStatus::Cached(result) => Some(result.key),
         StageStatus::Stale { .. } | StageStatus::Waiting { .. } => None,
     });
-    let entries = cached.map(|key| workspace.cache.entry(&key)).collect::<Result<_, _>>()?;
-    Ok((workspace.cache, entries))
+    Ok(cached.map(|key| workspace.cache.entry(&key)).collect::<Result<_, _>>()?)
 }
 
 /// Fetches a pipeline's results.
@@ -126,7 +134,8 @@ pub(super) fn pull(
     workspace.cache.remember_pipeline(workspace.source.path())?;
     let selection = Choice::default().select(&workspace.plan)?;
     let interrupts = interrupts()?;
-    let mut sharing = Sharing::new(remote, workspace.cache.importer(), false);
+    let sharing = Sharing::new(remote, workspace.cache.importer(), false);
+    let mut sharing = sharing.map_err(CommandError::failed)?;
     let mut display = Display::fetching(common.json);
     let mut bytes = 0;
     let report =

@@ -3,31 +3,31 @@
 //! Files come to lie in `incoming/` until they are whole and have their digest. One that was cut off stays
 //! there, and the next import goes on behind it.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::folders::{names_in, remove};
 use super::leftovers::remove_if_old;
 use super::objects::Objects;
 use super::publish::{parent, sync_folder};
-use super::{Cache, CacheError, Entry, StoredResult};
-use crate::engine::digest::ContentDigest;
+use super::{Cache, CacheError, Entry, Lookup, StoredResult};
+use crate::engine::digest::{ContentDigest, StageKey};
 use crate::engine::stage::artifact::StoredFile;
+use crate::engine::system::host;
 
 /// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// What came is not what was promised.
-    #[error("{0}")]
-    Wrong(String),
+    /// What came has other bytes than were promised.
+    #[error("it has other bytes than its manifest says")]
+    Wrong,
     /// It could not be read where it comes from.
     #[error(transparent)]
     Source(io::Error),
     /// It could not be written here.
-    #[error("{0}")]
+    #[error(transparent)]
     Local(#[from] CacheError),
 }
 
@@ -39,31 +39,28 @@ pub struct FileImporter {
 }
 
 impl FileImporter {
-    /// Returns whether the cache has a file, and it is right.
-    pub fn has(&self, file: &StoredFile) -> bool {
-        self.objects.check_digest(file).is_ok()
-    }
-
-    /// Opens where a file is to be written, for this thread alone.
-    pub fn begin(&self, file: &StoredFile) -> Result<IncomingFile, CacheError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
+    /// Opens where a file is to be written, for this thread alone; `None` if the cache has it. While another
+    /// thread or process of this host writes it, that is waited for.
+    pub fn begin(&self, file: &StoredFile) -> Result<Option<IncomingFile>, CacheError> {
         let at = CacheError::at(&self.incoming);
-        fs::create_dir_all(&self.incoming).map_err(&at)?;
-        let path = self.incoming.join(format!("{}.part", file.digest));
-        let target = open(&path).map_err(&at)?;
-        // Of what another process is writing just now, a second copy is made.
-        let (path, target) = if target.try_lock().is_ok() {
-            (path, target)
-        } else {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{}.{}-{count}.part", file.digest, std::process::id());
-            let path = self.incoming.join(name);
+        loop {
+            if self.objects.check_digest(file).is_ok() {
+                return Ok(None);
+            }
+            fs::create_dir_all(&self.incoming).map_err(&at)?;
+            // Locks may not reach from host to host.
+            let path = self.incoming.join(format!("{}.{}.part", file.digest, host::name()));
             let target = open(&path).map_err(&at)?;
-            (path, target)
-        };
-        let about = target.metadata().map_err(&at)?;
-        let begun = IncomingFile { file: file.clone(), path, target, length: about.len() };
-        if begun.length > file.bytes { begun.emptied() } else { Ok(begun) }
+            target.lock().map_err(&at)?;
+            let about = target.metadata().map_err(&at)?;
+            // Whoever held the lock may have put it in its place, or thrown it away.
+            let is_it = |there: Metadata| (there.dev(), there.ino()) == (about.dev(), about.ino());
+            if fs::metadata(&path).is_ok_and(is_it) {
+                let begun = IncomingFile { file: file.clone(), path, target, length: about.len() };
+                return if begun.length > file.bytes { begun.emptied() } else { Ok(begun) }
+                    .map(Some);
+            }
+        }
     }
 
     /// Puts a whole file in its place.
@@ -73,7 +70,7 @@ impl FileImporter {
         let digest = ContentDigest::of_own_file(path).map_err(&at)?;
         if *length != file.bytes || digest != file.digest {
             let _ = fs::remove_file(path);
-            return Err(ImportError::Wrong(format!("{} has the wrong content", file.name)));
+            return Err(ImportError::Wrong);
         }
         target.sync_all().map_err(&at)?;
         fs::set_permissions(path, Permissions::from_mode(0o444)).map_err(&at)?;
@@ -111,7 +108,7 @@ impl IncomingFile {
     }
 
     /// Forgets what is here.
-    pub fn emptied(mut self) -> Result<Self, CacheError> {
+    fn emptied(mut self) -> Result<Self, CacheError> {
         self.target.set_len(0).map_err(CacheError::at(&self.path))?;
         self.length = 0;
         Ok(self)
@@ -133,11 +130,14 @@ impl IncomingFile {
                 return Ok(());
             }
             if self.length + read as u64 > self.file.bytes {
-                let _ = self.target.set_len(0);
-                self.length = 0;
-                return Err(ImportError::Wrong(format!("{} has the wrong size", self.file.name)));
+                let _ = fs::remove_file(&self.path);
+                return Err(ImportError::Wrong);
             }
-            io::Write::write_all(&mut self.target, &piece[..read]).map_err(&at)?;
+            if let Err(cause) = self.target.write_all(&piece[..read]) {
+                // A full disk is not filled further.
+                let _ = fs::remove_file(&self.path);
+                return Err(at(cause).into());
+            }
             self.length += read as u64;
         }
     }
@@ -154,29 +154,41 @@ impl Cache {
         FileImporter { objects: self.objects.clone(), incoming: self.incoming() }
     }
 
-    /// Publishes a result whose files are all here, as if it had been computed here.
-    pub fn import_entry(&self, entry: &Entry) -> Result<StoredResult, CacheError> {
+    /// Publishes a result whose files are all here, as if it had been computed here, unless there is one
+    /// by now. One that nobody vouches for is marked.
+    pub fn import_entry(
+        &self,
+        entry: &Entry,
+        is_vouched_for: bool,
+    ) -> Result<StoredResult, CacheError> {
+        if let Lookup::Hit(result) = self.lookup(&entry.key)? {
+            return Ok(result);
+        }
+        let mark = self.mark(&entry.key);
+        if !is_vouched_for {
+            fs::create_dir_all(parent(&mark)).map_err(CacheError::at(&mark))?;
+            File::create(&mark).map_err(CacheError::at(&mark))?;
+        }
         let incoming = self.incoming();
         fs::create_dir_all(&incoming).map_err(CacheError::at(&incoming))?;
-        let name = format!("{}.{}.json", entry.key, std::process::id());
+        let name = format!("{}.{}.{}.json", entry.key, host::name(), std::process::id());
         self.write_manifest(entry, &incoming.join(name))?;
         self.index.insert(entry)?;
         Ok(entry.clone().into())
     }
 
-    /// Imports a result with its files, which are opened one after the other as they are needed.
-    pub fn import(
-        &self,
-        entry: &Entry,
-        open: &mut dyn FnMut(&StoredFile) -> io::Result<Box<dyn Read>>,
-    ) -> Result<StoredResult, ImportError> {
-        let importer = self.importer();
-        for file in entry.artifact.files.iter().filter(|file| !importer.has(file)) {
-            let mut incoming = importer.begin(file)?.emptied()?;
-            incoming.add(0, &mut *open(file).map_err(ImportError::Source)?)?;
-            incoming.finish(&importer)?;
-        }
-        Ok(self.import_entry(entry)?)
+    /// Returns whether somebody vouches for a result: this machine, which has computed it, or a trusted key.
+    pub fn is_vouched_for(&self, key: &StageKey) -> bool {
+        !self.mark(key).exists()
+    }
+
+    /// Forgets where an earlier result of a key has come from.
+    pub(super) fn vouch_for(&self, key: &StageKey) {
+        let _ = fs::remove_file(self.mark(key));
+    }
+
+    fn mark(&self, key: &StageKey) -> PathBuf {
+        self.root.join("unsigned").join(key.to_string())
     }
 
     /// Removes what was begun and not continued for a while.

@@ -7,13 +7,15 @@
 //!   index.sqlite        the manifests again, for fast lookup; can be rebuilt from them
 //!   claims/  work/  jobs/  logs/   locks, running stages, their jobs, what they printed
 //!   incoming/           files of results that were computed elsewhere, until they are whole
+//!   unsigned/           keys whose results came from elsewhere without a trusted signature
 //!   trajectories/       state that stages share which differ only in how far they go
 //!   aliases/            other names of objects
 //!   unusable/           manifests that `cache rebuild` could not use
 //!   rates.json          how fast devices were measured to be, for predictions
 //! ```
 //!
-//! Only a [`Claim`] can write a result, and only a miss hands one out. An entry that can be seen is
+//! Only a [`Claim`] can write a result, and only a miss hands one out; [`Cache::import_entry`] adds one that
+//! was computed elsewhere. An entry that can be seen is
 //! complete: files are in place and synced before the manifest, the manifest before the index.
 
 mod alias;

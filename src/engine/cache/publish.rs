@@ -51,6 +51,7 @@ impl Claim<'_> {
         let artifact = StoredArtifact::new(kind, files);
         let entry = Entry { key: self.key, record, trajectory, artifact, run };
         self.write_manifest(&entry)?;
+        self.cache.vouch_for(&entry.key);
         self.cache.index.insert(&entry)?;
         // The result is there for everyone: what can't be removed now is a leftover.
         let _ = self.clear();

@@ -3,15 +3,16 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::breaker::Act;
 use super::signed_manifest::SignedManifest;
-use super::store::{Content, StoreError, patience_for};
+use super::store::{Content, StoreError};
 use super::{Remote, file_path, manifest_path};
 use crate::engine::cache::{Entry, FileImporter, ImportError, IncomingFile};
 use crate::engine::digest::StageKey;
 use crate::engine::stage::artifact::StoredFile;
 
-/// A manifest is never longer.
-const LONGEST_MANIFEST: u64 = 64 << 20;
+/// A longer manifest is neither sent nor read.
+pub(super) const LONGEST_MANIFEST: u64 = 64 << 20;
 
 /// How often a file is gone on with after its connection was cut.
 const MOST_RESUMPTIONS: usize = 3;
@@ -23,8 +24,28 @@ pub enum Fetched {
     Hit(Box<FetchedResult>),
     /// There is none.
     Absent,
-    /// There is one that is not used, and why.
-    Unusable(String),
+    /// There is one that is not used.
+    Unusable(Refusal),
+}
+
+/// Why a result that is there is not used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Refusal {
+    /// No trusted key has signed it.
+    #[error("{0}")]
+    Untrusted(String),
+    /// It was computed on another kind of machine.
+    #[error("was computed on {0}")]
+    OtherMachine(String),
+    /// Its manifest is none, or another key's.
+    #[error("has a damaged manifest")]
+    DamagedManifest,
+    /// One of its files is not there.
+    #[error("lacks a file")]
+    MissingFile,
+    /// One of its files has other bytes than it should.
+    #[error("has a damaged file")]
+    DamagedFile,
 }
 
 /// A result that was fetched.
@@ -32,6 +53,8 @@ pub enum Fetched {
 pub struct FetchedResult {
     /// Its manifest.
     pub entry: Entry,
+    /// Whether a trusted key has signed it.
+    pub is_signed: bool,
     /// Bytes of the files that were transferred.
     pub bytes: u64,
     /// The other machine that it was computed on, if that may make a difference.
@@ -40,12 +63,15 @@ pub struct FetchedResult {
 
 /// What a remote says of a key.
 pub(super) enum Found {
+    /// A result that is believed.
     Usable {
         entry: Box<Entry>,
-        computed_on: Option<String>,
+        /// Whether a trusted key has signed it; else whatever is there is believed.
+        is_signed: bool,
     },
+    /// One that is not.
     Unusable {
-        why: String,
+        why: Refusal,
         /// Whether somebody has signed it, whom others may trust.
         is_signed: bool,
     },
@@ -55,33 +81,45 @@ pub(super) enum Found {
 impl Remote {
     /// Brings the files of a result into the cache; an error of the remote is a miss.
     pub fn fetch(&self, key: &StageKey, importer: &FileImporter, stop: &AtomicBool) -> Fetched {
-        if self.memory().absent.contains(key) || self.given_up().is_some() {
+        if !self.may_have(key) {
             return Fetched::Absent;
         }
-        let (entry, computed_on) = match self.find(key) {
-            Ok(Found::Usable { entry, computed_on }) => (entry, computed_on),
-            Ok(Found::Unusable { why, .. }) => {
+        match self.try_fetch(key, importer, stop) {
+            Ok(Some(fetched)) => Fetched::Hit(Box::new(fetched)),
+            Ok(None) => {
                 self.memory().absent.insert(*key);
-                return Fetched::Unusable(why);
+                Fetched::Absent
             }
-            Ok(Found::Absent) => {
+            Err(FetchError::Unusable(why)) => {
                 self.memory().absent.insert(*key);
-                return Fetched::Absent;
+                Fetched::Unusable(why)
             }
-            Err(_) => return Fetched::Absent,
-        };
-        let mut bytes = 0;
-        for file in &entry.artifact.files {
-            match self.fetch_file(file, importer, stop) {
-                Ok(transferred) => bytes += transferred,
-                Err(FetchError::Store(_)) => return Fetched::Absent,
-                Err(FetchError::Unusable(why)) => {
-                    self.memory().absent.insert(*key);
-                    return Fetched::Unusable(why);
-                }
+            Err(FetchError::Store(_)) => Fetched::Absent,
+            Err(FetchError::Local(error)) => {
+                self.breaker.stop(format!("its results can't be stored here: {error}"));
+                Fetched::Absent
             }
         }
-        Fetched::Hit(Box::new(FetchedResult { entry: *entry, bytes, computed_on }))
+    }
+
+    fn try_fetch(
+        &self,
+        key: &StageKey,
+        importer: &FileImporter,
+        stop: &AtomicBool,
+    ) -> Result<Option<FetchedResult>, FetchError> {
+        let (entry, is_signed) = match self.find(key)? {
+            Found::Usable { entry, is_signed } => (entry, is_signed),
+            Found::Unusable { why, .. } => return Err(FetchError::Unusable(why)),
+            Found::Absent => return Ok(None),
+        };
+        let refuse = |machine| FetchError::Unusable(Refusal::OtherMachine(machine));
+        let computed_on = self.settings.trust.check_machine(&entry).map_err(refuse)?;
+        let mut bytes = 0;
+        for file in &entry.artifact.files {
+            bytes += self.fetch_file(file, importer, stop)?;
+        }
+        Ok(Some(FetchedResult { entry: *entry, is_signed, bytes, computed_on }))
     }
 
     /// Reads the manifest of a key and decides whether it is believed.
@@ -90,42 +128,29 @@ impl Remote {
             return Ok(Found::Absent);
         };
         let Some(signed) = SignedManifest::parse(&manifest) else {
-            let why = "something else than a manifest".to_owned();
-            return Ok(Found::Unusable { why, is_signed: false });
+            return Ok(Found::Unusable { why: Refusal::DamagedManifest, is_signed: false });
         };
-        Ok(match self.judge(key, &signed) {
-            Ok((entry, computed_on)) => Found::Usable { entry: Box::new(entry), computed_on },
-            Err(why) => Found::Unusable { why, is_signed: signed.signers().next().is_some() },
+        let is_signed = signed.signers().next().is_some();
+        if let Err(why) = self.settings.trust.check_signature(&signed) {
+            return Ok(Found::Unusable { why: Refusal::Untrusted(why), is_signed });
+        }
+        Ok(match Entry::parse(signed.body()) {
+            Ok(entry) if entry.key == *key => Found::Usable {
+                entry: Box::new(entry),
+                is_signed: signed.signed_by(&self.settings.trust.keys).is_some(),
+            },
+            _ => Found::Unusable { why: Refusal::DamagedManifest, is_signed },
         })
     }
 
-    fn judge(
-        &self,
-        key: &StageKey,
-        signed: &SignedManifest,
-    ) -> Result<(Entry, Option<String>), String> {
-        self.settings.trust.check_signature(signed)?;
-        let entry = Entry::parse(signed.body())?;
-        if entry.key != *key {
-            return Err("of another key than it is stored under".to_owned());
-        }
-        let computed_on = self.settings.trust.check_machine(&entry)?;
-        Ok((entry, computed_on))
-    }
-
     fn manifest(&self, key: &StageKey) -> Result<Option<Vec<u8>>, StoreError> {
-        self.breaker.check()?;
         let read = |content: Content| {
             let mut bytes = Vec::new();
             let mut reader = content.reader.take(LONGEST_MANIFEST);
-            reader
-                .read_to_end(&mut bytes)
-                .map_err(|cause| StoreError::Failed(cause.to_string()))?;
+            reader.read_to_end(&mut bytes).map_err(|_| StoreError::cut())?;
             Ok(bytes)
         };
-        let patience = patience_for(0);
-        let opened = self.store.read(&manifest_path(key), 0, patience);
-        self.counted(opened.and_then(|content| content.map(read).transpose()))
+        self.act(Act::Ask, || self.store.read(&manifest_path(key), 0)?.map(read).transpose())
     }
 
     /// Brings a file into the cache, if it is not there; returns how many bytes were transferred.
@@ -135,10 +160,9 @@ impl Remote {
         importer: &FileImporter,
         stop: &AtomicBool,
     ) -> Result<u64, FetchError> {
-        if importer.has(file) {
+        let Some(mut incoming) = importer.begin(file).map_err(ImportError::Local)? else {
             return Ok(0);
-        }
-        let mut incoming = importer.begin(file).map_err(ImportError::Local)?;
+        };
         let begun = incoming.length();
         let mut tries = 0;
         while !incoming.is_whole() {
@@ -146,8 +170,7 @@ impl Remote {
                 return Err(StoreError::Stopped.into());
             }
             let before = incoming.length();
-            let added = self.add(file, &mut incoming);
-            if let Err(error) = added {
+            if let Err(error) = self.add(file, &mut incoming) {
                 // What came is kept; the rest is asked for again.
                 tries += 1;
                 let may_go_on = incoming.length() > before && tries <= MOST_RESUMPTIONS;
@@ -159,50 +182,55 @@ impl Remote {
         match incoming.finish(importer) {
             Ok(()) => Ok(file.bytes.saturating_sub(begun)),
             // What was here from an earlier time may have been the wrong part.
-            Err(ImportError::Wrong(_)) if begun > 0 => self.fetch_file(file, importer, stop),
-            Err(ImportError::Wrong(why)) => Err(self.wrong(file, &why)),
+            Err(ImportError::Wrong) if begun > 0 => self.fetch_file(file, importer, stop),
+            Err(ImportError::Wrong) => Err(self.wrong(file)),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Asks for what is still lacking of a file.
     fn add(&self, file: &StoredFile, incoming: &mut IncomingFile) -> Result<(), FetchError> {
-        let begun = incoming.length();
+        let offset = incoming.length();
+        // It has succeeded when all of it is here, not when it begins.
         self.breaker.check()?;
-        let patience = patience_for(file.bytes - begun);
-        let content = self.store.read(&file_path(&file.digest), begun, patience);
-        let Some(mut content) = self.counted(content)? else {
+        let content = self.store.read(&file_path(&file.digest), offset);
+        let content = content.inspect_err(|error| self.breaker.failed(Act::Read, error))?;
+        let Some(mut content) = content else {
             self.memory().present.remove(&file.digest);
-            return Err(FetchError::Unusable(format!("its file {} is missing", file.name)));
+            return Err(FetchError::Unusable(Refusal::MissingFile));
         };
         match incoming.add(content.offset, &mut content.reader) {
-            Ok(()) if incoming.is_whole() => Ok(()),
-            Ok(()) => Err(self.wrong(file, &format!("{} has the wrong size", file.name))),
-            Err(ImportError::Wrong(why)) => Err(self.wrong(file, &why)),
+            Ok(()) if incoming.is_whole() => {
+                self.breaker.succeeded(Act::Read);
+                Ok(())
+            }
+            Ok(()) | Err(ImportError::Wrong) => Err(self.wrong(file)),
             Err(error @ ImportError::Local(_)) => Err(error.into()),
             Err(ImportError::Source(_)) => {
-                let cut = StoreError::Failed("the connection was cut, or too slow".to_owned());
-                self.breaker.failed(&cut);
+                let cut = StoreError::cut();
+                self.breaker.failed(Act::Read, &cut);
                 Err(cut.into())
             }
         }
     }
 
     /// Remembers that a file there must be replaced.
-    fn wrong(&self, file: &StoredFile, why: &str) -> FetchError {
+    fn wrong(&self, file: &StoredFile) -> FetchError {
         let mut memory = self.memory();
         memory.present.remove(&file.digest);
         memory.wrong.insert(file.digest);
-        FetchError::Unusable(format!("its file {why}"))
+        FetchError::Unusable(Refusal::DamagedFile)
     }
 }
 
-/// Why a file did not come.
+/// Why a result did not come.
 enum FetchError {
     /// The store failed.
     Store(StoreError),
     /// What it has can't be used.
-    Unusable(String),
+    Unusable(Refusal),
+    /// It can't be kept here.
+    Local(ImportError),
 }
 
 impl From<StoreError> for FetchError {
@@ -213,6 +241,6 @@ impl From<StoreError> for FetchError {
 
 impl From<ImportError> for FetchError {
     fn from(error: ImportError) -> Self {
-        Self::Unusable(format!("it can't be stored here: {error}"))
+        Self::Local(error)
     }
 }

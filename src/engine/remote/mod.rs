@@ -21,18 +21,18 @@ pub mod trust;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::engine::digest::{ContentDigest, StageKey};
 
-pub use self::fetch::{Fetched, FetchedResult};
+pub use self::fetch::{Fetched, FetchedResult, Refusal};
 pub use self::send::{Parcel, Sent};
 pub use self::signature::{PublicKey, SecretKey};
 pub use self::store::{Address, AddressError};
 pub use self::traffic::{Fetches, UploadCount, Uploads};
 pub use self::trust::Trust;
 
-use self::breaker::Breaker;
+use self::breaker::{Act, Breaker};
 use self::store::{Store, StoreError};
 
 /// How a remote is to be used.
@@ -90,20 +90,21 @@ impl Remote {
         Some(format!("nothing is sent to the remote cache {}: {why}", self.settings.address))
     }
 
-    /// Returns where it is, without credentials.
-    pub fn address(&self) -> &Address {
-        &self.settings.address
-    }
-
-    fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts how a request ended.
-    fn counted<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Does something at the store, unless it has failed too often, and counts how it ended.
+    fn act<T>(
+        &self,
+        act: Act,
+        request: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.breaker.check()?;
+        let result = request();
         match &result {
-            Ok(_) => self.breaker.succeeded(),
-            Err(error) => self.breaker.failed(error),
+            Ok(_) => self.breaker.succeeded(act),
+            Err(error) => self.breaker.failed(act, error),
         }
         result
     }

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::fetch::Found;
+use super::breaker::Act;
+use super::fetch::{Found, LONGEST_MANIFEST};
 use super::signed_manifest::SignedManifest;
 use super::store::{Bytes, StoreError};
 use super::{Remote, file_path, manifest_path};
@@ -25,11 +26,6 @@ impl Parcel {
     pub fn new(entry: Entry, cache: &Cache) -> Self {
         let paths = entry.artifact.files.iter().map(|file| cache.object_path(file));
         Self { paths: paths.collect(), entry }
-    }
-
-    /// Returns the size of its files.
-    pub fn bytes(&self) -> u64 {
-        self.entry.artifact.bytes()
     }
 }
 
@@ -65,22 +61,21 @@ impl Remote {
             }
             Found::Usable { .. } | Found::Unusable { .. } | Found::Absent => false,
         };
-        let mut sent = None;
+        let (mut is_new, mut bytes) = (!keeps_manifest, 0);
         for (file, path) in entry.artifact.files.iter().zip(paths) {
             if stop.load(Ordering::Relaxed) {
                 return Err(StoreError::Stopped);
             }
             if !self.has(file)? {
                 self.store_file(file, path)?;
-                *sent.get_or_insert(0) += file.bytes;
+                (is_new, bytes) = (true, bytes + file.bytes);
             }
         }
         if !keeps_manifest {
             self.write_manifest(entry)?;
-            sent.get_or_insert(0);
         }
         self.memory().absent.remove(&entry.key);
-        Ok(sent.map_or(Sent::Known, Sent::Stored))
+        Ok(if is_new { Sent::Stored(bytes) } else { Sent::Known })
     }
 
     /// Returns whether all files of a result are there.
@@ -104,8 +99,7 @@ impl Remote {
                 return Ok(true);
             }
         }
-        self.breaker.check()?;
-        let size = self.counted(self.store.size(&file_path(&file.digest)))?;
+        let size = self.act(Act::Ask, || self.store.size(&file_path(&file.digest)))?;
         let is_there = size == Some(file.bytes);
         if is_there {
             self.memory().present.insert(file.digest);
@@ -114,9 +108,9 @@ impl Remote {
     }
 
     fn store_file(&self, file: &StoredFile, path: &Path) -> Result<(), StoreError> {
-        self.breaker.check()?;
         let opened = File::open(path).map_err(StoreError::Local)?;
-        self.counted(self.store.write(&file_path(&file.digest), Bytes::File(&opened)))?;
+        let (name, bytes) = (file_path(&file.digest), Bytes::File(&opened));
+        self.act(Act::Write, || self.store.write(&name, bytes))?;
         let mut memory = self.memory();
         memory.wrong.remove(&file.digest);
         memory.present.insert(file.digest);
@@ -128,7 +122,10 @@ impl Remote {
         let body = serde_json::to_vec_pretty(entry).map_err(|error| local(error.to_string()))?;
         let signed = SignedManifest::new(body, self.settings.signing_key.as_ref());
         let bytes = signed.map_err(|error| local(error.to_string()))?.to_bytes();
-        self.breaker.check()?;
-        self.counted(self.store.write(&manifest_path(&entry.key), Bytes::Memory(&bytes)))
+        if bytes.len() as u64 > LONGEST_MANIFEST {
+            return Err(StoreError::TooLarge(bytes.len() as u64));
+        }
+        let name = manifest_path(&entry.key);
+        self.act(Act::Write, || self.store.write(&name, Bytes::Memory(&bytes)))
     }
 }

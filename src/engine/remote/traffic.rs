@@ -1,5 +1,7 @@
 //! Results on their way, by threads of their own: a run goes on meanwhile.
 
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,26 +26,42 @@ struct Workers<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Workers<T, R> {
-    fn start(act: impl Fn(T, &AtomicBool) -> R + Send + Sync + 'static) -> Self {
+    /// Starts threads; `failed` is what comes of work that panicked.
+    fn start(
+        act: impl Fn(&T, &AtomicBool) -> R + Send + Sync + 'static,
+        failed: impl Fn(&T) -> R + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let (work, waiting) = mpsc::channel::<T>();
         let (sender, results) = mpsc::channel();
-        let (waiting, act) = (Arc::new(Mutex::new(waiting)), Arc::new(act));
         let stop = Arc::new(AtomicBool::new(false));
+        let (waiting, act) = (Arc::new(Mutex::new(waiting)), Arc::new((act, failed)));
         let worker = || {
             let (waiting, act) = (Arc::clone(&waiting), Arc::clone(&act));
             let (sender, stop) = (sender.clone(), Arc::clone(&stop));
             move || {
+                let (act, failed) = &*act;
                 let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
                 while let Some(item) = next() {
+                    let result = catch_unwind(AssertUnwindSafe(|| act(&item, &stop)));
                     // Nobody may be left to hear of it.
-                    let _ = sender.send(act(item, &stop));
+                    let _ = sender.send(result.unwrap_or_else(|_| failed(&item)));
                 }
             }
         };
+        let mut started = Ok(0);
         for _ in 0..THREADS {
-            thread::spawn(worker());
+            match thread::Builder::new().spawn(worker()) {
+                Ok(_) => started = started.map(|count| count + 1),
+                // Where users may have few threads, a few do.
+                Err(cause) => {
+                    if matches!(started, Ok(0)) {
+                        started = Err(cause);
+                    }
+                    break;
+                }
+            }
         }
-        Self { work: Some(work), results, stop }
+        started.map(|_| Self { work: Some(work), results, stop })
     }
 
     fn give(&self, item: T) {
@@ -71,12 +89,13 @@ pub struct Fetches {
 
 impl Fetches {
     /// Fetches into a cache.
-    pub fn new(remote: Arc<Remote>, importer: FileImporter) -> Self {
+    pub fn new(remote: Arc<Remote>, importer: FileImporter) -> io::Result<Self> {
         let asked = Arc::clone(&remote);
-        let act = move |(name, key): (usize, StageKey), stop: &AtomicBool| {
-            (name, asked.fetch(&key, &importer, stop))
+        let act = move |(name, key): &(usize, StageKey), stop: &AtomicBool| {
+            (*name, asked.fetch(key, &importer, stop))
         };
-        Self { remote, workers: Workers::start(act), waiting: 0 }
+        let failed = |(name, _): &(usize, StageKey)| (*name, Fetched::Absent);
+        Ok(Self { remote, workers: Workers::start(act, failed)?, waiting: 0 })
     }
 
     /// Returns the remote.
@@ -127,10 +146,11 @@ pub struct Uploads {
 
 impl Uploads {
     /// Sends to a remote.
-    pub fn new(remote: Arc<Remote>) -> Self {
+    pub fn new(remote: Arc<Remote>) -> io::Result<Self> {
         let target = Arc::clone(&remote);
-        let act = move |parcel: Parcel, stop: &AtomicBool| target.send(&parcel, stop);
-        Self { remote, workers: Workers::start(act), given: 0, count: UploadCount::default() }
+        let act = move |parcel: &Parcel, stop: &AtomicBool| target.send(parcel, stop);
+        let workers = Workers::start(act, |_| Sent::Failed)?;
+        Ok(Self { remote, workers, given: 0, count: UploadCount::default() })
     }
 
     /// Returns the remote.

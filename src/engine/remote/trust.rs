@@ -20,7 +20,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Makes sure that somebody vouches for a manifest; the error says why it is refused.
+    /// Makes sure that somebody vouches for a manifest; the error says what is wrong with it: `is not signed`.
     pub fn check_signature(&self, manifest: &SignedManifest) -> Result<(), String> {
         if self.unsigned || manifest.signed_by(&self.keys).is_some() {
             return Ok(());
@@ -29,12 +29,15 @@ impl Trust {
         signers.dedup();
         let is_known = |name: &&str| self.keys.iter().any(|key| key.name() == *name);
         Err(match signers[..] {
-            [] => "without a signature".to_owned(),
+            [] => "is not signed".to_owned(),
             [name] if is_known(&name) => {
-                format!("with a signature of `{name}` that is not of the trusted key of this name")
+                format!("has a signature of `{name}` that is not of the trusted key of this name")
             }
             _ => {
-                format!("signed by `{}`, which is not among the trusted keys", signers.join("`, `"))
+                format!(
+                    "is signed by `{}`, which is not among the trusted keys",
+                    signers.join("`, `")
+                )
             }
         })
     }
@@ -55,6 +58,6 @@ impl Trust {
             return Ok(None);
         }
         let others = others.join(", ");
-        if self.same_machine { Err(format!("computed on {others}")) } else { Ok(Some(others)) }
+        if self.same_machine { Err(others) } else { Ok(Some(others)) }
     }
 }

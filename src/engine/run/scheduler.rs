@@ -138,14 +138,15 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.look_up(stage)?;
             }
             let submitted = if self.may_start { self.start(executor) } else { 0 };
-            let is_asking = self.sharing.as_ref().is_some_and(|sharing| sharing.is_waiting());
-            if is_asking && !self.draining {
+            let is_asking =
+                !self.draining && self.sharing.as_ref().is_some_and(|sharing| sharing.is_waiting());
+            if is_asking {
                 let patience = if self.running.is_empty() { PATIENCE } else { Duration::ZERO };
                 self.take_answer(patience);
             }
             if self.running.is_empty() {
                 // What was submitted and does not run could not start.
-                if submitted == 0 && (self.draining || !is_asking) {
+                if submitted == 0 && !is_asking {
                     break;
                 }
                 continue;
@@ -245,7 +246,8 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         let Some(sharing) = &mut self.sharing else {
             return;
         };
-        let answer = sharing.next(self.cache, patience);
+        let name = |stage: StageIndex| self.plan.stages()[stage].name.clone();
+        let answer = sharing.next(self.cache, name, patience);
         for message in sharing.take_notes() {
             (self.emit)(Event::Note { message });
         }

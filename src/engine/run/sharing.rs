@@ -1,6 +1,7 @@
 //! A run and a remote cache: asked before a stage runs, told of what was computed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use crate::engine::cache::{Cache, CacheError, FileImporter, StoredResult};
 use crate::engine::digest::StageKey;
 use crate::engine::key::KeyRecord;
 use crate::engine::plan::StageIndex;
-use crate::engine::remote::{Fetched, Fetches, Parcel, Remote, UploadCount, Uploads};
+use crate::engine::remote::{
+    Fetched, FetchedResult, Fetches, Parcel, Remote, UploadCount, Uploads,
+};
 
 /// What a run does with a remote cache.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub struct Sharing {
     fetches: Fetches,
     /// Where results go that are computed in this run, if they do.
     uploads: Option<Uploads>,
+    /// Whether results are sent.
+    is_sending: bool,
     asked: BTreeMap<StageIndex, Lookup>,
     /// What the user has been told; each is said once.
     told: BTreeSet<String>,
@@ -39,11 +44,12 @@ pub(super) struct Shared {
 
 impl Sharing {
     /// Takes results from a remote, and sends it new ones if wanted.
-    pub fn new(remote: Arc<Remote>, importer: FileImporter, uploads: bool) -> Self {
-        let uploads = uploads.then(|| Uploads::new(Arc::clone(&remote)));
-        let fetches = Fetches::new(remote, importer);
+    pub fn new(remote: Arc<Remote>, importer: FileImporter, uploads: bool) -> io::Result<Self> {
+        let uploads = uploads.then(|| Uploads::new(Arc::clone(&remote))).transpose()?;
+        let fetches = Fetches::new(remote, importer)?;
         let (asked, told) = (BTreeMap::new(), BTreeSet::new());
-        Self { fetches, uploads, asked, told, notes: Vec::new() }
+        let is_sending = uploads.is_some();
+        Ok(Self { fetches, uploads, is_sending, asked, told, notes: Vec::new() })
     }
 
     /// Returns whether it is worth asking.
@@ -66,34 +72,43 @@ impl Sharing {
     pub(super) fn next(
         &mut self,
         cache: &Cache,
+        name: impl Fn(StageIndex) -> String,
         patience: Duration,
     ) -> Option<(StageIndex, Lookup, Option<Shared>)> {
         let (stage, fetched) = self.fetches.next(patience)?;
         let lookup = self.asked.remove(&stage)?;
         let shared = match fetched {
-            Fetched::Hit(fetched) => {
-                if let Some(machine) = &fetched.computed_on {
-                    self.note(format!(
-                        "shared results that were computed on {machine} are used here (refuse them with \
-                         `--same-machine`)"
+            Fetched::Hit(fetched) => self.import(cache, *fetched),
+            Fetched::Unusable(why) => {
+                // Once for each reason; there may be hundreds of such results.
+                if self.told.insert(why.to_string()) {
+                    self.notes.push(format!(
+                        "the shared result of `{}` is not used: it {why}",
+                        name(stage)
                     ));
                 }
-                match cache.import_entry(&fetched.entry) {
-                    Ok(result) => Some(Shared { result, bytes: fetched.bytes }),
-                    Err(error) => {
-                        self.note(format!("shared results can't be stored: {error}"));
-                        None
-                    }
-                }
-            }
-            Fetched::Unusable(why) => {
-                self.note(format!("shared results are not used: {why}"));
                 None
             }
             Fetched::Absent => None,
         };
         self.note_failure();
         Some((stage, lookup, shared))
+    }
+
+    fn import(&mut self, cache: &Cache, fetched: FetchedResult) -> Option<Shared> {
+        let FetchedResult { entry, is_signed, bytes, computed_on } = fetched;
+        if let Some(machine) = computed_on {
+            self.note(format!(
+                "shared results that were computed on {machine} are used here (refuse them with `--same-machine`)"
+            ));
+        }
+        match cache.import_entry(&entry, is_signed) {
+            Ok(result) => Some(Shared { result, bytes }),
+            Err(error) => {
+                self.note(format!("shared results can't be stored here: {error}"));
+                None
+            }
+        }
     }
 
     /// Sends a new result in the background.
@@ -119,14 +134,15 @@ impl Sharing {
         while uploads.waiting() > 0 && progress(uploads.waiting()) {
             count = uploads.update(PATIENCE);
         }
+        count.failed += uploads.waiting();
         self.note_failure();
         (count, self.notes)
     }
 
     fn note_failure(&mut self) {
         let remote = self.fetches.remote();
-        let notes = [remote.given_up(), self.uploads.as_ref().and(remote.refuses_writing())];
-        for note in notes.into_iter().flatten() {
+        let refusal = self.is_sending.then(|| remote.refuses_writing()).flatten();
+        for note in [remote.given_up(), refusal].into_iter().flatten() {
             self.note(note);
         }
     }

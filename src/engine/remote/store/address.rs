@@ -73,35 +73,35 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let wrong = |what: &str| Err(AddressError(format!("the address of a remote cache {what}")));
         match text.split_once("://") {
-            None if text.is_empty() => wrong("is empty"),
+            None if text.is_empty() => wrong("must not be empty"),
             None => Ok(Self::Folder(PathBuf::from(text))),
             Some(("file", path)) if path.starts_with('/') => Ok(Self::Folder(PathBuf::from(path))),
-            Some(("file", _)) => wrong("with `file://` has a whole path: `file:///folder`"),
+            Some(("file", _)) => wrong("must be absolute after `file://`: `file:///folder`"),
             Some(("http" | "https", rest)) => {
                 if rest.split('/').next().is_some_and(|host| host.contains('@')) {
                     return wrong(&format!(
-                        "has no user and password: put them into ~/.netrc, or a token into {TOKEN_VARIABLE}"
+                        "must not contain a user or a password: put them into ~/.netrc, or a token into {TOKEN_VARIABLE}"
                     ));
                 }
                 match text.parse::<Uri>() {
-                    Ok(uri) if uri.query().is_some() => wrong("has no `?`"),
+                    Ok(uri) if uri.query().is_some() => wrong("must not contain `?`"),
                     Ok(uri) if uri.host().is_some_and(|host| !host.is_empty()) => {
                         Ok(Self::Web(uri))
                     }
-                    _ => wrong("is no valid URL"),
+                    _ => wrong("is not a valid URL"),
                 }
             }
             Some(("s3", rest)) => {
                 let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
                 let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
                 if bucket.is_empty() || !bucket.chars().all(is_plain) {
-                    return wrong("begins with the name of a bucket: `s3://bucket/prefix`");
+                    return wrong("must be `s3://bucket/prefix`");
                 }
                 let prefix = prefix.trim_matches('/').to_owned();
                 Ok(Self::Bucket { bucket: bucket.to_owned(), prefix })
             }
             Some((scheme, _)) => wrong(&format!(
-                "is a folder or begins with `http://`, `https://` or `s3://`, not `{}://`",
+                "must be a folder, or begin with `http://`, `https://` or `s3://`, not with `{}://`",
                 scheme.escape_debug()
             )),
         }

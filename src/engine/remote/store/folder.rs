@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::{Bytes, Content, Store, StoreError};
 use crate::engine::system::{host, regular_file};
@@ -31,12 +30,7 @@ impl Folder {
 }
 
 impl Store for Folder {
-    fn read(
-        &self,
-        name: &str,
-        offset: u64,
-        _patience: Duration,
-    ) -> Result<Option<Content>, StoreError> {
+    fn read(&self, name: &str, offset: u64) -> Result<Option<Content>, StoreError> {
         let opened = regular_file::open(&self.root.join(name)).and_then(|mut file| {
             file.seek(SeekFrom::Start(offset))?;
             Ok(Content { offset, reader: Box::new(file) })

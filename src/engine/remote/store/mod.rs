@@ -9,7 +9,6 @@ mod s3;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read};
-use std::time::Duration;
 
 pub use self::address::{Address, AddressError};
 
@@ -29,7 +28,7 @@ pub(super) enum StoreError {
     #[error("it is left alone")]
     GivenUp,
     /// A file is larger than it takes.
-    #[error("a file of {0} bytes is larger than a bucket takes at once")]
+    #[error("{0} bytes are more than it takes at once")]
     TooLarge(u64),
     /// Something on this machine failed.
     #[error(transparent)]
@@ -37,6 +36,13 @@ pub(super) enum StoreError {
     /// The user wants to stop.
     #[error("stopped")]
     Stopped,
+}
+
+impl StoreError {
+    /// Says that not all came that should.
+    pub(super) fn cut() -> Self {
+        Self::Failed("the connection was cut, or too slow".to_owned())
+    }
 }
 
 /// Bytes that come from a store.
@@ -68,25 +74,12 @@ impl Bytes<'_> {
 
 /// Bytes by name, from several threads.
 pub(super) trait Store: Debug + Send + Sync {
-    /// Opens what is stored under a name, from a byte on if it can; `None` if there is nothing. All of it
-    /// must come within `patience`.
-    fn read(
-        &self,
-        name: &str,
-        offset: u64,
-        patience: Duration,
-    ) -> Result<Option<Content>, StoreError>;
+    /// Opens what is stored under a name, from a byte on if it can; `None` if there is nothing.
+    fn read(&self, name: &str, offset: u64) -> Result<Option<Content>, StoreError>;
 
     /// Returns how many bytes are stored under a name, if it can tell that there are any.
     fn size(&self, name: &str) -> Result<Option<u64>, StoreError>;
 
     /// Stores bytes; what was there before is replaced.
     fn write(&self, name: &str, bytes: Bytes<'_>) -> Result<(), StoreError>;
-}
-
-/// Returns how long so many bytes may take: whoever is slower is no help.
-pub(super) fn patience_for(bytes: u64) -> Duration {
-    const LATENCY: Duration = Duration::from_secs(10);
-    const LEAST_BYTES_PER_SECOND: u64 = 100_000;
-    LATENCY + Duration::from_secs(bytes / LEAST_BYTES_PER_SECOND)
 }

@@ -10,7 +10,7 @@ use super::http::Client;
 use super::{Bytes, Content, Store, StoreError};
 use crate::engine::remote::RemoteError;
 
-/// How long a signed URL can be used: longer than the largest file takes.
+/// How long a signed URL can be used; it is looked at when a request begins.
 const VALIDITY: Duration = Duration::from_secs(3600);
 
 /// The largest file that a bucket takes by one request.
@@ -49,15 +49,10 @@ impl Bucket {
 }
 
 impl Store for Bucket {
-    fn read(
-        &self,
-        name: &str,
-        offset: u64,
-        patience: Duration,
-    ) -> Result<Option<Content>, StoreError> {
+    fn read(&self, name: &str, offset: u64) -> Result<Option<Content>, StoreError> {
         let object = self.object(name);
         let action = self.bucket.get_object(self.credentials.as_ref(), &object);
-        self.client.get(action.sign(VALIDITY).as_str(), offset, patience, None)
+        self.client.get(action.sign(VALIDITY).as_str(), offset, None)
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>, StoreError> {
