@@ -105,7 +105,7 @@ impl Codec for Pca {
             SampleForm::Vector { .. } => (vec![project], vec![rebuild]),
         };
         let encoder = EncoderNetwork::Centered { mean, layers };
-        Networks { encoder, decoder, output: self.output() }
+        Networks { encoder, decoder, output: Output::Values }
     }
 }
 

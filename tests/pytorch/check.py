@@ -16,12 +16,10 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -183,13 +181,11 @@ def main() -> int:
         models = program.samples_behind("train")
         classifiers = program.samples_behind("classifier")
         known = {name: Samples(program.export(name)) for name in set(models.values())}
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            checks = [(f"train-{name}", pool.submit(check_model, program, name, known[samples]))
-                      for name, samples in models.items()]
-            checks += [(f"classifier-{name}",
-                        pool.submit(check_classifier, program, name, known[samples]))
-                       for name, samples in classifiers.items()]
-            found = {stage: check.result() for stage, check in checks}
+        found = {}
+        for name, samples in models.items():
+            found[f"train-{name}"] = check_model(program, name, known[samples])
+        for name, samples in classifiers.items():
+            found[f"classifier-{name}"] = check_classifier(program, name, known[samples])
         check_readme(program)
     differs = 0
     for stage, differences in found.items():

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{EncoderNetwork, Layer, Networks};
 use crate::data::{ImageShape, SampleForm};
-use crate::models::{ModelError, Output, WeightArray, Weights};
+use crate::models::{ModelError, Output, Weights};
 
 /// Endings that make the templates escape nothing.
 const MODEL: &str = "model.py";
