@@ -44,6 +44,8 @@ mod paper;
 mod preflight;
 /// Where a project has its cache, what is told of runs, and what tools read.
 mod project;
+/// Trained models as modules of PyTorch.
+mod pytorch;
 /// Measures of a code, on a model for which they are known.
 mod quality;
 /// The report page, its manifest and their check.

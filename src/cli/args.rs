@@ -386,12 +386,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         file: File,
     },
-    /// Copy a stage's files out of the cache
+    /// Copy a stage's files out of the cache, or write a trained model for PyTorch
     Export {
         /// The stage
         stage: String,
         /// The folder to copy to
         folder: PathBuf,
+        /// Write model.py and weights.safetensors instead, from which plain PyTorch rebuilds the
+        /// trained model
+        #[arg(long)]
+        pytorch: bool,
         #[command(flatten)]
         file: File,
     },

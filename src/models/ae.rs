@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::decoder::Decoder;
 use super::encoder::Encoder;
 use super::network::NetworkSpec;
+use super::pytorch::{EncoderNetwork, Networks};
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, Losses, ModelError,
     ModelSettings, Reconstruction,
 };
+use crate::data::SampleForm;
 
 /// Settings of a plain autoencoder, for instance `Ae(latent: 16, network: Conv(channels: [16,
 /// 32]))`.
@@ -87,6 +89,14 @@ impl Codec for Ae {
 
     fn decoder(&self) -> &dyn Decode {
         &self.decoder
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        Networks {
+            encoder: EncoderNetwork::Code(self.encoder.pytorch(form)),
+            decoder: self.decoder.pytorch(form),
+            output: self.output(),
+        }
     }
 }
 

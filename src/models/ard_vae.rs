@@ -19,11 +19,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::network::NetworkSpec;
+use super::pytorch::Networks;
 use super::vae::{Vae, VaeSpec};
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
     ModelError, ModelSettings, Reconstruction,
 };
+use crate::data::SampleForm;
 use crate::numerics::units::NonNegativeF64;
 
 /// Keeps a prior from shrinking to nothing, which no code could be compared with.
@@ -96,6 +98,10 @@ impl Codec for ArdVae {
 
     fn decoder(&self) -> &dyn Decode {
         self.vae.decoder()
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        self.vae.pytorch(form)
     }
 
     fn draw(&self, inputs: Tensor<2>, rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {

@@ -4,6 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 
+use super::pytorch::Networks;
 use super::{Decoded, EpochContext, Losses, ModelError, Output, Reconstruction, StepOutput};
 use crate::data::{SampleForm, SampleSet};
 use crate::numerics::Seed;
@@ -64,6 +65,9 @@ pub trait Codec {
 
     /// Returns what turns codes into samples.
     fn decoder(&self) -> &dyn Decode;
+
+    /// Returns the networks as PyTorch has them, given what samples look like.
+    fn pytorch(&self, form: SampleForm) -> Networks;
 
     /// Returns codes drawn from the distributions of samples; none if each sample has one code.
     fn draw(&self, _inputs: Tensor<2>, _rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {

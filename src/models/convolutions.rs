@@ -8,12 +8,15 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
 use super::layers::Initializer;
+use super::pytorch::Layer;
 use super::tangents::Affine;
 use crate::data::ImageShape;
 use crate::kernels::{ConvShape, Convolution, Direction, convolve};
 
 /// Side of every kernel.
 const KERNEL: usize = 4;
+/// What a kernel does, in the words of PyTorch.
+const PYTORCH_OPTIONS: &str = "kernel_size=4, stride=2, padding=1";
 
 /// A convolution that halves height and width.
 #[derive(Module, Debug)]
@@ -41,6 +44,14 @@ impl Downsample {
     pub(super) fn forward(&self, input: Tensor<2>, relu: bool) -> Tensor<2> {
         let convolution = Convolution { direction: Direction::Down, shape: self.shape, relu };
         convolve(convolution, input, self.weight.val(), self.bias.val())
+    }
+
+    /// Returns the layer as PyTorch has it.
+    pub(super) fn pytorch(&self) -> Layer {
+        let [inputs, outputs] = [self.shape.large, self.shape.small].map(|image| image.channels);
+        Layer::new(format!("nn.Conv2d({inputs}, {outputs}, {PYTORCH_OPTIONS})"))
+            .with("weight", self.weight.val())
+            .with("bias", self.bias.val())
     }
 }
 
@@ -70,6 +81,19 @@ impl Upsample {
     /// Returns the number of channels that come out.
     pub(super) const fn outputs(&self) -> usize {
         self.shape.large.channels
+    }
+
+    /// Returns the shape of what goes in.
+    pub(super) const fn input_shape(&self) -> ImageShape {
+        self.shape.small
+    }
+
+    /// Returns the layer as PyTorch has it.
+    pub(super) fn pytorch(&self) -> Layer {
+        let [inputs, outputs] = [self.shape.small, self.shape.large].map(|image| image.channels);
+        Layer::new(format!("nn.ConvTranspose2d({inputs}, {outputs}, {PYTORCH_OPTIONS})"))
+            .with("weight", self.weight.val())
+            .with("bias", self.bias.val())
     }
 
     fn forward_with_bias(&self, input: Tensor<2>, bias: Tensor<1>, relu: bool) -> Tensor<2> {
@@ -109,6 +133,19 @@ impl Pointwise {
             weight: initial.draw([outputs, inputs, 1, 1], inputs),
             bias: initial.draw([outputs], inputs),
         }
+    }
+
+    /// Returns the number of channels that go in.
+    pub(super) fn inputs(&self) -> usize {
+        self.weight.dims()[1]
+    }
+
+    /// Returns the layer as PyTorch has it.
+    pub(super) fn pytorch(&self) -> Layer {
+        let [outputs, inputs, ..] = self.weight.dims();
+        Layer::new(format!("nn.Conv2d({inputs}, {outputs}, kernel_size=1)"))
+            .with("weight", self.weight.val())
+            .with("bias", self.bias.val())
     }
 }
 

@@ -10,9 +10,10 @@ use burn::tensor::Tensor;
 use super::convolutions::{Pointwise, Upsample};
 use super::layers::{BatchNorm, Dense, Initializer};
 use super::network::{LastLayer, NetworkSpec};
+use super::pytorch::Layer;
 use super::tangents::{Decoded, Dual, Signal};
 use super::{BuildContext, Decode, ModelError, Output};
-use crate::data::ImageShape;
+use crate::data::{ImageShape, SampleForm};
 
 /// Turns codes into samples.
 #[derive(Module, Debug)]
@@ -78,6 +79,35 @@ impl Decoder {
     pub(super) fn set_statistics(&self, statistics: Vec<[Tensor<1>; 2]>) {
         for (norm, statistics) in self.norms.iter().zip(statistics) {
             norm.set_statistics(statistics);
+        }
+    }
+
+    /// Returns the layers as PyTorch has them, given what samples look like.
+    pub(super) fn pytorch(&self, form: SampleForm) -> Vec<Layer> {
+        let mut layers = vec![self.from_latent.pytorch()];
+        for layer in &self.hidden {
+            layers.extend([Layer::relu(), layer.pytorch()]);
+        }
+        if let SampleForm::Image(image) = form {
+            layers.push(Layer::unflatten(self.first_shape(image)));
+        }
+        for (index, convolution) in self.convolutions.iter().enumerate() {
+            layers.push(convolution.pytorch());
+            layers.extend(self.norms.get(index).map(BatchNorm::pytorch));
+            if index + 1 < self.convolutions.len() || self.last.is_some() {
+                layers.push(Layer::relu());
+            }
+        }
+        layers.extend(self.last.as_ref().map(Pointwise::pytorch));
+        layers
+    }
+
+    /// Returns the shape of the features that become an image.
+    fn first_shape(&self, image: ImageShape) -> ImageShape {
+        match (self.convolutions.first(), &self.last) {
+            (Some(convolution), _) => convolution.input_shape(),
+            (None, Some(last)) => ImageShape { channels: last.inputs(), ..image },
+            (None, None) => image,
         }
     }
 

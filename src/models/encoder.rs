@@ -10,9 +10,10 @@ use burn::tensor::{Tensor, activation};
 use super::convolutions::Downsample;
 use super::layers::{BatchNorm, Dense, Initializer};
 use super::network::NetworkSpec;
+use super::pytorch::Layer;
 use super::tangents::Affine;
 use super::{BuildContext, ModelError};
-use crate::data::ImageShape;
+use crate::data::{ImageShape, SampleForm};
 
 /// Turns samples into codes.
 #[derive(Module, Debug)]
@@ -76,5 +77,34 @@ impl Encoder {
     /// Returns the codes: `[batch, values]` to `[batch, latent]`.
     pub(crate) fn forward(&self, inputs: Tensor<2>) -> Tensor<2> {
         self.to_latent.forward(self.features(inputs)).transpose()
+    }
+
+    /// Returns the layers as PyTorch has them, given what samples look like.
+    pub(crate) fn pytorch(&self, form: SampleForm) -> Vec<Layer> {
+        let mut layers = self.pytorch_features(form);
+        layers.push(self.to_latent.pytorch());
+        layers
+    }
+
+    /// Returns the layers but for the last.
+    pub(super) fn pytorch_features(&self, form: SampleForm) -> Vec<Layer> {
+        let mut layers = Vec::new();
+        for (index, convolution) in self.convolutions.iter().enumerate() {
+            layers.push(convolution.pytorch());
+            layers.extend(self.norms.get(index).map(BatchNorm::pytorch));
+            layers.push(Layer::relu());
+        }
+        if let SampleForm::Image(_) = form {
+            layers.push(Layer::flatten());
+        }
+        for layer in &self.hidden {
+            layers.extend([layer.pytorch(), Layer::relu()]);
+        }
+        layers
+    }
+
+    /// Returns the last layer.
+    pub(super) const fn last_layer(&self) -> &Dense {
+        &self.to_latent
     }
 }

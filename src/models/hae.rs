@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::ae::Ae;
 use super::network::NetworkSpec;
 use super::prefixes::{PrefixSpec, SweepState, masks};
+use super::pytorch::Networks;
 use super::step_output::{Gradients, StepOutput};
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
@@ -126,6 +127,10 @@ impl Codec for Hae {
 
     fn decoder(&self) -> &dyn Decode {
         self.ae.decoder()
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        self.ae.pytorch(form)
     }
 }
 

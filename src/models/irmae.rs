@@ -19,6 +19,7 @@ use super::ae::Ae;
 use super::flops;
 use super::layers::{Initializer, Linear};
 use super::network::NetworkSpec;
+use super::pytorch::{EncoderNetwork, Networks};
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, Losses, ModelError,
     ModelSettings, Reconstruction,
@@ -89,6 +90,13 @@ impl Codec for Irmae {
 
     fn decoder(&self) -> &dyn Decode {
         self.ae.decoder()
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        let networks = self.ae.pytorch(form);
+        let mut layers = self.ae.encoder.pytorch(form);
+        layers.extend(self.linear.iter().map(Linear::pytorch));
+        Networks { encoder: EncoderNetwork::Code(layers), ..networks }
     }
 }
 

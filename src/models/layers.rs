@@ -12,6 +12,7 @@ use burn::tensor::{Device, Tensor, TensorData, activation};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::pytorch::Layer;
 use super::tangents::Affine;
 use crate::kernels::{self, BatchNormOptions, has_kernel};
 
@@ -57,6 +58,21 @@ impl Dense {
     pub(crate) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
         self.map(input) + self.bias.val().unsqueeze_dim(1)
     }
+
+    /// Returns the layer as PyTorch has it.
+    pub(crate) fn pytorch(&self) -> Layer {
+        Self::pytorch_side_by_side(&[self])
+    }
+
+    /// Returns layers of the same inputs as one layer, whose outputs are theirs one after the other.
+    pub(super) fn pytorch_side_by_side(layers: &[&Self]) -> Layer {
+        let weight = Tensor::cat(layers.iter().map(|layer| layer.weight.val()).collect(), 0);
+        let bias = Tensor::cat(layers.iter().map(|layer| layer.bias.val()).collect(), 0);
+        let [outputs, inputs] = weight.dims();
+        Layer::new(format!("nn.Linear({inputs}, {outputs})"))
+            .with("weight", weight)
+            .with("bias", bias)
+    }
 }
 
 impl Affine for Dense {
@@ -84,6 +100,13 @@ impl Linear {
     /// `[batch, width]` to `[batch, width]`
     pub(super) fn forward(&self, codes: Tensor<2>) -> Tensor<2> {
         codes.matmul(self.weight.val().transpose())
+    }
+
+    /// Returns the layer as PyTorch has it.
+    pub(super) fn pytorch(&self) -> Layer {
+        let [outputs, inputs] = self.weight.dims();
+        Layer::new(format!("nn.Linear({inputs}, {outputs}, bias=False)"))
+            .with("weight", self.weight.val())
     }
 }
 
@@ -150,6 +173,16 @@ impl NonAffineBatchNorm {
     pub(super) fn forward(&self, input: Tensor<2>) -> Tensor<2> {
         normalize(input, &self.mean, &self.variance)
     }
+
+    /// Returns normalizations of several numbers as one layer of PyTorch.
+    pub(super) fn pytorch_side_by_side(norms: &[Self]) -> Layer {
+        let all = |part: fn(&Self) -> &RunningState<Tensor<1>>| {
+            Tensor::cat(norms.iter().map(|norm| part(norm).value()).collect(), 0)
+        };
+        Layer::new(format!("nn.BatchNorm1d({}, affine=False)", norms.len()))
+            .with("running_mean", all(|norm| &norm.mean))
+            .with("running_var", all(|norm| &norm.variance))
+    }
 }
 
 /// Batch normalization with a scale and a shift for each channel.
@@ -179,6 +212,15 @@ impl BatchNorm {
     /// Returns the running mean and variance.
     pub(super) fn statistics(&self) -> [Tensor<1>; 2] {
         [&self.mean, &self.variance].map(RunningState::value_sync)
+    }
+
+    /// Returns the layer as PyTorch has it.
+    pub(super) fn pytorch(&self) -> Layer {
+        Layer::new(format!("nn.BatchNorm2d({})", self.weight.dims()[0]))
+            .with("weight", self.weight.val())
+            .with("bias", self.bias.val())
+            .with("running_mean", self.mean.value())
+            .with("running_var", self.variance.value())
     }
 
     /// Takes back a running mean and variance.

@@ -24,6 +24,7 @@ mod pca;
 mod pca_ae;
 mod pcae;
 mod prefixes;
+pub mod pytorch;
 #[cfg(test)]
 pub(crate) mod reference;
 mod settings;
@@ -108,6 +109,9 @@ pub enum ModelError {
     /// Stored weights do not fit the model.
     #[error("weights do not fit the model")]
     Weights(#[from] WeightsError),
+    /// A module of Python can't be written.
+    #[error("cannot write the Python module")]
+    Python(#[from] minijinja::Error),
 }
 
 declare_models! {

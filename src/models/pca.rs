@@ -12,11 +12,12 @@ use burn::tensor::{Device, Tensor, TensorData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pytorch::{EncoderNetwork, Layer, Networks};
 use super::{
     Accept, BuildContext, ClosedForm, Codec, CommonSettings, Decode, Decoded, ModelError,
-    ModelSettings, ModelVisitor, Output, Visited,
+    ModelSettings, ModelVisitor, Output, Visited, WeightArray,
 };
-use crate::data::SampleSet;
+use crate::data::{SampleForm, SampleSet};
 use crate::numerics::PrincipalAxes;
 
 /// Settings of a PCA, for instance `Pca(latent: 16)`.
@@ -86,6 +87,25 @@ impl Codec for Pca {
 
     fn decoder(&self) -> &dyn Decode {
         self
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        let [latent, values] = self.axes.dims();
+        let project = Layer::new(format!("nn.Linear({values}, {latent}, bias=False)"))
+            .with("weight", self.axes.val());
+        let rebuild = Layer::new(format!("nn.Linear({latent}, {values})"))
+            .with("weight", self.axes.val().transpose())
+            .with("bias", self.mean.val());
+        let mut mean = WeightArray::of(self.mean.val());
+        let (layers, decoder) = match form {
+            SampleForm::Image(image) => {
+                mean.shape = vec![image.channels, image.height, image.width];
+                (vec![Layer::flatten(), project], vec![rebuild, Layer::unflatten(image)])
+            }
+            SampleForm::Vector { .. } => (vec![project], vec![rebuild]),
+        };
+        let encoder = EncoderNetwork::Centered { mean, layers };
+        Networks { encoder, decoder, output: Output::Values }
     }
 }
 

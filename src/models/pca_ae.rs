@@ -23,6 +23,7 @@ use super::decoder::Decoder;
 use super::encoder::Encoder;
 use super::layers::{Dense, Initializer, NonAffineBatchNorm};
 use super::network::NetworkSpec;
+use super::pytorch::{EncoderNetwork, Networks};
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
     ModelError, ModelSettings, Reconstruction,
@@ -204,6 +205,29 @@ impl PcaAe {
         }
     }
 
+    /// Returns the encoders as PyTorch has them; with a shared trunk, they are one.
+    fn pytorch_encoder(&self, form: SampleForm) -> EncoderNetwork {
+        match self.plan.spec.trunk {
+            Trunk::Separate => {
+                let each = self.encoders.iter().zip(self.norms.chunks(1)).map(|(encoder, norm)| {
+                    let mut layers = encoder.pytorch(form);
+                    layers.push(NonAffineBatchNorm::pytorch_side_by_side(norm));
+                    layers
+                });
+                EncoderNetwork::Coordinates(each.collect())
+            }
+            Trunk::Shared => {
+                let trunk = &self.encoders[0];
+                let heads: Vec<&Dense> =
+                    [trunk.last_layer()].into_iter().chain(&self.heads).collect();
+                let mut layers = trunk.pytorch_features(form);
+                layers.push(Dense::pytorch_side_by_side(&heads));
+                layers.push(NonAffineBatchNorm::pytorch_side_by_side(&self.norms));
+                EncoderNetwork::Code(layers)
+            }
+        }
+    }
+
     /// Returns the earlier codes of the samples in a batch.
     fn earlier_codes(&self, batch: &Batch) -> Tensor<2> {
         let width = self.earlier.width();
@@ -221,6 +245,14 @@ impl Codec for PcaAe {
 
     fn decoder(&self) -> &dyn Decode {
         &self.decoder
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        Networks {
+            encoder: self.pytorch_encoder(form),
+            decoder: self.decoder.pytorch(form),
+            output: self.output(),
+        }
     }
 }
 

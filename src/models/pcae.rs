@@ -21,6 +21,7 @@ use super::flops;
 use super::gamma::{GammaSpec, initial_weights, updated_weights};
 use super::isometry::IsometryLoss;
 use super::network::NetworkSpec;
+use super::pytorch::Networks;
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, EpochContext, Losses,
     ModelError, ModelSettings, Reconstruction, StepPosition,
@@ -137,6 +138,10 @@ impl Codec for Pcae {
 
     fn decoder(&self) -> &dyn Decode {
         self.ae.decoder()
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        self.ae.pytorch(form)
     }
 }
 

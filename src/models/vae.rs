@@ -16,10 +16,12 @@ use serde::{Deserialize, Serialize};
 use super::ae::Ae;
 use super::gaussian::{self, Gaussian};
 use super::network::NetworkSpec;
+use super::pytorch::{EncoderNetwork, Networks};
 use super::{
     Autoencoder, Batch, BuildContext, Codec, CommonSettings, Decode, Losses, ModelError,
     ModelSettings, Reconstruction,
 };
+use crate::data::SampleForm;
 use crate::numerics::units::NonNegativeF64;
 
 /// Settings of a VAE, for instance `Vae(latent: 16, network: Mlp(widths: [64]), beta: 4)`.
@@ -103,6 +105,11 @@ impl Codec for Vae {
 
     fn decoder(&self) -> &dyn Decode {
         self.ae.decoder()
+    }
+
+    fn pytorch(&self, form: SampleForm) -> Networks {
+        let encoder = EncoderNetwork::Distribution(self.ae.encoder.pytorch(form));
+        Networks { encoder, ..self.ae.pytorch(form) }
     }
 
     fn draw(&self, inputs: Tensor<2>, rng: &mut ChaCha8Rng) -> Option<Tensor<2>> {

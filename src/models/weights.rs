@@ -84,6 +84,14 @@ pub struct WeightArray {
     pub values: Vec<f32>,
 }
 
+impl WeightArray {
+    /// Reads the values of a tensor.
+    pub(super) fn of<const D: usize>(tensor: Tensor<D>) -> Self {
+        let data = tensor.into_data();
+        Self { shape: data.shape().to_vec(), values: data.iter::<f32>().collect() }
+    }
+}
+
 /// All weights of a model, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights(pub BTreeMap<String, WeightArray>);
@@ -160,10 +168,7 @@ impl ModuleVisitor for Reader {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let data = param.val().into_data();
-        let shape = data.shape().to_vec();
-        let values = data.iter::<f32>().collect();
-        self.found.0.insert(self.path.name(), WeightArray { shape, values });
+        self.found.0.insert(self.path.name(), WeightArray::of(param.val()));
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{LoadedModel, TrainError};
 use crate::data::{Annotations, Images, SampleForm, SampleSet};
 use crate::device::{DeviceName, open};
+use crate::models::pytorch::{Origin, PytorchFiles};
 use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, rows_on};
 use crate::numerics::Points;
 
@@ -69,6 +70,13 @@ impl TrainedModel {
         let weights = Weights::from_bytes(&files.weights).map_err(ModelError::from)?;
         model.codec(samples, &weights, &open(DeviceName::default())?)?;
         Ok(Self { spec: model, form: samples, weights })
+    }
+
+    /// Returns the files from which plain PyTorch rebuilds this model.
+    pub fn to_pytorch(&self, origin: &Origin) -> Result<PytorchFiles, TrainError> {
+        let device = open(DeviceName::default())?;
+        let codec = self.spec.codec(self.form, &self.weights, &device)?;
+        Ok(codec.pytorch(self.form).files(self.form, self.spec.latent(), origin)?)
     }
 
     /// Returns the codes of samples, in their order.

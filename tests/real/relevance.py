@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the relevance of trained models with PyTorch: the decoder is rebuilt from its weights.
+"""Compares the relevance of trained models with PyTorch, to which they are exported.
 
 Runs the part of pipelines/tour.ron that it needs (a minute, if nothing is cached) with Jacobians at all
-images, since only the program knows which ones it draws. Exports models and their relevance records,
-encodes and differentiates with the rebuilt networks in double precision, and compares weights,
-variances, scores and counts.
+images, since only the program knows which ones it draws. Exports models for PyTorch and their relevance
+records, encodes and differentiates in double precision, and compares weights, variances, scores and
+counts. All models here are trained on cross-entropy, so logits are differentiated.
 
     python3 tests/real/relevance.py --program target/release/pcae-run [--cache FOLDER]
 
@@ -14,6 +14,7 @@ Needs numpy and torch. Ends with code 1 if any number differs by more than 1e-4.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import subprocess
 import sys
@@ -22,58 +23,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINE = ROOT / "pipelines/tour.ron"
 TOLERANCE = 1e-4
 
 
-def read_weights(file: Path) -> dict[str, torch.Tensor]:
-    """Reads a safetensors file of 32-bit floats: a length, a JSON header, then the arrays."""
-    data = file.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    arrays = {}
-    for name, about in json.loads(data[8:start]).items():
-        begin, end = about["data_offsets"]
-        array = np.frombuffer(data[start + begin:start + end], dtype="<f4").astype(np.float64)
-        arrays[name] = torch.from_numpy(array.reshape(about["shape"]))
-    return arrays
+def jacobians(decoder: torch.nn.Module, codes: torch.Tensor) -> np.ndarray:
+    """Returns `[images, outputs, latent]`, one image at a time by reverse mode."""
+    one = lambda code: decoder.logits(code[None]).flatten()
+    return np.stack([torch.autograd.functional.jacobian(one, code).numpy() for code in codes])
 
 
-class Network:
-    """The network of the pipeline, from its weights alone: two halvings, two doublings."""
-
-    def __init__(self, weights: dict[str, torch.Tensor]):
-        self.weights = weights
-
-    def layer(self, name: str) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
-
-    def encode(self, images: torch.Tensor) -> torch.Tensor:
-        for index in range(2):
-            images = F.relu(F.conv2d(images, *self.layer(f"encoder.convolutions.{index}"), 2, 1))
-        codes = F.linear(images.flatten(1), *self.layer("encoder.to_latent"))
-        index = 0
-        while f"linear.{index}.weight" in self.weights:
-            codes = F.linear(codes, self.weights[f"linear.{index}.weight"])
-            index += 1
-        return codes
-
-    def decode(self, codes: torch.Tensor) -> torch.Tensor:
-        hidden = F.linear(codes, *self.layer("decoder.from_latent")).view(len(codes), -1, 4, 4)
-        hidden = F.conv_transpose2d(hidden, *self.layer("decoder.convolutions.0"), 2, 1)
-        hidden = F.conv_transpose2d(F.relu(hidden), *self.layer("decoder.convolutions.1"), 2, 1)
-        return hidden.flatten(1)  # logits: all models here are trained on cross-entropy
-
-    def jacobian(self, codes: torch.Tensor) -> np.ndarray:
-        """Returns `[images, outputs, latent]`, one image at a time by reverse mode."""
-        one = lambda code: self.decode(code[None])[0]
-        return np.stack([torch.autograd.functional.jacobian(one, code).numpy() for code in codes])
-
-
-def export(program: Path, pipeline: Path, cache: Path, stage: str, target: Path) -> Path:
-    args = [program, "export", stage, target, pipeline, "--cache", cache]
+def export(
+        program: Path, pipeline: Path, cache: Path, stage: str, target: Path, *options: str) -> Path:
+    args = [program, "export", stage, target, pipeline, "--cache", cache, *options]
     subprocess.run(args, check=True, stdout=subprocess.DEVNULL)
     return target
 
@@ -125,6 +89,7 @@ def main() -> int:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as work:
         work = Path(work)
+        sys.path.insert(0, str(work))
         cache = (arguments.cache or work / "cache").resolve()
         pipeline = work / PIPELINE.name
         pipeline.write_text(PIPELINE.read_text().replace("images: 100,", "images: 3000,"))
@@ -137,11 +102,12 @@ def main() -> int:
         fine = True
         # ARD-VAE draws its codes, with noise that only the program knows.
         for model in ["pcae", "irmae", "ae"]:
-            files = export(program, pipeline, cache, f"train-{model}-0", work / model)
-            network = Network(read_weights(files / "weights.safetensors"))
+            export(program, pipeline, cache, f"train-{model}-0", work / model, "--pytorch")
+            networks = importlib.import_module(f"{model}.model").load(work / model)
+            encoder, decoder = (network.double() for network in networks)
             with torch.no_grad():
-                codes = network.encode(images)
-            jacobian = network.jacobian(codes)
+                codes = encoder(images)
+            jacobian = jacobians(decoder, codes)
             for form in ["code", "paper"]:
                 for basis in ["own", "principal"]:
                     name = f"relevance-{model}-{basis}-{form}"

@@ -62,8 +62,9 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
             graph::graph(common, format, given(file).as_deref()).map(done)
         }
         Command::Log { stage, file } => log::log(common, &stage, given(file).as_deref()).map(done),
-        Command::Export { stage, folder, file } => {
-            export::export(common, &stage, &folder, given(file).as_deref()).map(done)
+        Command::Export { stage, folder, pytorch, file } => {
+            let content = if pytorch { export::Content::Pytorch } else { export::Content::Files };
+            export::export(common, &stage, &folder, content, given(file).as_deref()).map(done)
         }
         Command::Fetch { runner, file } => {
             // Nodes of a cluster seldom reach the network.

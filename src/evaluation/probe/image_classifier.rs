@@ -19,6 +19,7 @@ use super::{
 };
 use crate::data::{SampleForm, SampleSet};
 use crate::device::{DeviceName, open, open_for_training};
+use crate::models::pytorch::{Origin, PytorchFiles, classifier_files};
 use crate::models::{BuildContext, ModelError, NetworkSpec, Weights, map_rows};
 use crate::numerics::{Points, Seed};
 use crate::training::Flow;
@@ -120,6 +121,11 @@ impl ImageClassifier {
         &self.description.classes
     }
 
+    /// Returns the settings.
+    pub const fn spec(&self) -> &ImageClassifierSpec {
+        &self.description.classifier
+    }
+
     /// Returns how well the classifier does.
     pub const fn quality(&self) -> Quality {
         self.description.quality
@@ -152,6 +158,14 @@ impl ImageClassifier {
         description.push(b'\n');
         let weights = self.weights.to_bytes().map_err(ModelError::from)?;
         Ok(ClassifierFiles { description, weights })
+    }
+
+    /// Returns the files from which plain PyTorch rebuilds this classifier.
+    pub fn to_pytorch(&self, origin: &Origin) -> Result<PytorchFiles, ClassificationError> {
+        let Description { samples, classes, .. } = &self.description;
+        let (body, to_classes) = self.network(*samples, DeviceName::default())?.pytorch(*samples);
+        let classes = serde_json::to_string(classes)?;
+        Ok(classifier_files(&body, &to_classes, &classes, *samples, origin)?)
     }
 
     /// Reads a classifier from the content of its files, and checks that the weights fit.

@@ -10,6 +10,8 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 
 use super::train_classifier::Scores;
+use crate::data::SampleForm;
+use crate::models::pytorch::Layer;
 use crate::models::{BuildContext, Dense, Encoder, Initializer, ModelError, NetworkSpec};
 
 /// A classifier in training or in use.
@@ -41,6 +43,15 @@ impl Network {
             Some(body) => activation::relu(body.forward(inputs)),
             None => inputs,
         }
+    }
+
+    /// Returns the layers that give features, and the one after them, as PyTorch has them.
+    pub(super) fn pytorch(&self, form: SampleForm) -> (Vec<Layer>, Layer) {
+        let mut body = self.body.as_ref().map_or_else(Vec::new, |body| body.pytorch(form));
+        if self.body.is_some() {
+            body.push(Layer::relu());
+        }
+        (body, self.to_classes.pytorch())
     }
 }
 
