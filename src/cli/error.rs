@@ -192,6 +192,7 @@ impl From<CacheError> for CommandError {
             | CacheError::Newer { .. }
             | CacheError::NewerIndex(_)
             | CacheError::DamagedInput(_)
+            | CacheError::Foreign { .. }
             | CacheError::Manifest(_) => ErrorKind::Cache,
         };
         Self::new(kind, error)

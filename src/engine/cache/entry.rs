@@ -42,7 +42,7 @@ impl Entry {
     }
 
     /// Parses a manifest; the error says what is wrong with it.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
         let entry: Self =
             serde_json::from_slice(text).map_err(|cause| format!("is not a manifest: {cause}"))?;
         if entry.record.key() != entry.key {

@@ -24,7 +24,7 @@ impl Claim<'_> {
     /// Publishes what is in the output folder and gives the claim back. Nothing but `declared` files
     /// may be there: a program could have reached it by itself.
     pub fn commit(
-        mut self,
+        self,
         kind: &str,
         declared: &BTreeSet<String>,
         record: KeyRecord,
@@ -45,11 +45,15 @@ impl Claim<'_> {
             files.push(describe(&path, name).map_err(CacheError::at(&path))?);
         }
         failpoint::pass("publish.hash.after").map_err(CacheError::at(&output))?;
-        Self::sync(&output, &names)?;
-        self.move_in(&output, &files)?;
+        self.put_in_place(&files)?;
         let trajectory = self.trajectory.as_ref().map(|held| held.key);
         let artifact = StoredArtifact::new(kind, files);
         let entry = Entry { key: self.key, record, trajectory, artifact, run };
+        self.show(entry)
+    }
+
+    /// Makes an entry whose files are in place visible, and gives the claim back.
+    pub(super) fn show(mut self, entry: Entry) -> Result<StoredResult, CacheError> {
         self.write_manifest(&entry)?;
         self.cache.index.insert(&entry)?;
         // The result is there for everyone: what can't be removed now is a leftover.
@@ -58,9 +62,16 @@ impl Claim<'_> {
         Ok(entry.into())
     }
 
-    fn sync(output: &Path, names: &[String]) -> Result<(), CacheError> {
+    /// Moves files of the output folder to where their digests say, durably.
+    pub(super) fn put_in_place(&self, files: &[StoredFile]) -> Result<(), CacheError> {
+        let output = self.output_folder();
+        Self::sync(&output, files)?;
+        self.move_in(&output, files)
+    }
+
+    fn sync(output: &Path, files: &[StoredFile]) -> Result<(), CacheError> {
         failpoint::pass("publish.sync.before").map_err(CacheError::at(output))?;
-        for name in names {
+        for StoredFile { name, .. } in files {
             let path = output.join(name);
             let file = File::open(&path).map_err(CacheError::at(&path))?;
             file.sync_all().map_err(CacheError::at(&path))?;
