@@ -85,7 +85,8 @@ impl From<ErrorKind> for ExitCode {
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Finding {
-    /// `diff` found cells that changed, or `report --check` a report that does not match.
+    /// `diff` found cells that changed, `report --check` a report that does not match, or `replay` a bundle
+    /// whose results come out otherwise.
     Different = 1,
     /// `status --check` found stages that would run.
     Stale = 3,
@@ -127,6 +128,11 @@ impl CommandError {
     /// The cache is damaged or can't be used.
     pub(crate) fn cache(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Cache, source)
+    }
+
+    /// The user wants the program to stop.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(ErrorKind::Interrupted, "stopped")
     }
 
     /// The pipeline file has mistakes.

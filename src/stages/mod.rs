@@ -10,6 +10,7 @@ mod calibration;
 mod cost;
 mod epoch_timer;
 mod missing_files;
+mod outside;
 mod records;
 mod report_checker;
 mod samples;
@@ -30,6 +31,7 @@ pub use calibration::{default_rate, measure_rate};
 pub use command::AnyFiles;
 pub use features::{FeatureNetwork, InceptionSpec};
 pub use missing_files::{MissingFile, missing_files};
+pub use outside::why_outside;
 pub use score::MetricSpec;
 pub use settings_in_words::settings_in_words;
 
