@@ -6,6 +6,8 @@ mod sandbox;
 
 /// The shape of the code itself.
 mod architecture;
+/// Bundles: packed, replayed elsewhere, refused.
+mod bundle;
 /// Sites, and what is said before anything is submitted; tests/slurm has the rest.
 mod cluster;
 /// What a user types and reads: commands, exit codes, output.

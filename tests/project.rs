@@ -220,6 +220,8 @@ fn every_field_that_is_printed_as_json_is_documented() {
     };
     call(&["plan", "pipeline.ron"]);
     call(&["pipeline.ron"]);
+    call(&["bundle", "-o", "x.pcae"]);
+    call(&["replay", "x.pcae", "--recompute", "5%"]);
     call(&["gc", "pipeline.ron"]);
     sandbox.edit("[0, 1]", "[0, 2]");
     sandbox.edit("\\\"a\\\": 1", "\\\"a\\\": NaN");

@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use crate::device::DeviceName;
 use crate::engine::plan::select::Choice;
+use crate::engine::remote::PublicKey;
 use crate::engine::site::{ExecutorKind, Site};
 
 /// What `--site` without a file means: the user's own site file.
@@ -188,6 +189,7 @@ impl Cli {
                 | Command::Explain { .. }
                 | Command::Completions { .. }
                 | Command::Manual { .. }
+                | Command::Replay(_)
                 | Command::Site { .. }
                 | Command::Stage(_)
                 | Command::Worker(_),
@@ -198,6 +200,7 @@ impl Cli {
             Some(Command::Cache(_)) => None,
             Some(Command::Gc { files, .. }) => files.first(),
             Some(Command::Trace { file, .. }) => file.as_ref(),
+            Some(Command::Bundle(BundleArgs { file, .. })) => file.file.as_ref(),
             Some(
                 Command::Plan(PlanArgs { file, .. })
                 | Command::Fetch { file, .. }
@@ -458,6 +461,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         file: File,
     },
+    /// Pack a pipeline with its results, its report and its claims into one file, for whoever checks them
+    Bundle(BundleArgs),
+    /// Check a bundle, make its tables, figures and pages again, and compare; exit with code 1 if anything
+    /// differs, with 2 if the bundle is refused
+    Replay(ReplayArgs),
     /// Inspect or repair the cache
     #[command(subcommand)]
     Cache(CacheCommand),
@@ -513,6 +521,46 @@ pub(crate) enum Command {
     /// Run the stages of one task of a Slurm job
     #[command(hide = true)]
     Worker(WorkerArgs),
+}
+
+/// What goes into a bundle
+#[derive(Debug, Args)]
+pub(crate) struct BundleArgs {
+    /// Write the bundle to this file [default: the pipeline's name with .pcae, in the current folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Pack only what it takes to make tables and conclusions again
+    #[arg(long)]
+    pub tables: bool,
+    /// Sign the bundle with the key in this file
+    #[arg(long, value_name = "KEYFILE")]
+    pub sign: Option<PathBuf>,
+    /// The pipeline
+    #[command(flatten)]
+    pub file: File,
+}
+
+/// What is made again of a bundle
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The bundle
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    /// Unpack it to this folder, which must not be there yet [default: a temporary one]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Also compute a random share of the other stages anew, at least one; such as 5%
+    #[arg(long, value_name = "SHARE", value_parser = percentage)]
+    pub recompute: Option<f64>,
+    /// Choose other stages to compute anew
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "recompute")]
+    pub recompute_seed: u64,
+    /// Take only bundles that are signed with this key, or another one that is given likewise
+    #[arg(long, value_name = "NAME:KEY")]
+    pub trust: Vec<PublicKey>,
+    /// Also take bundles that nobody has signed whose key is trusted
+    #[arg(long, requires = "trust")]
+    pub allow_unsigned: bool,
 }
 
 /// Inspect or repair the cache
@@ -608,6 +656,16 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".to_owned()),
         Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    const WHOLE: f64 = 100.0;
+    let number = text.strip_suffix('%').ok_or("must end with %")?;
+    match number.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= WHOLE => Ok(share / WHOLE),
+        Ok(_) => Err("must be above 0% and at most 100%".to_owned()),
         Err(error) => Err(format!("{error}")),
     }
 }

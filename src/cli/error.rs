@@ -85,7 +85,8 @@ impl From<ErrorKind> for ExitCode {
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Finding {
-    /// `diff` found cells that changed, or `report --check` a report that does not match.
+    /// `diff` found cells that changed, `report --check` a report that does not match, or `replay` a bundle
+    /// whose results come out otherwise.
     Different = 1,
     /// `status --check` found stages that would run.
     Stale = 3,
@@ -197,6 +198,7 @@ impl From<CacheError> for CommandError {
             | CacheError::Newer { .. }
             | CacheError::NewerIndex(_)
             | CacheError::DamagedInput(_)
+            | CacheError::Foreign { .. }
             | CacheError::Manifest(_) => ErrorKind::Cache,
         };
         Self::new(kind, error)

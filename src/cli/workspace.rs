@@ -178,6 +178,16 @@ pub(crate) fn load_recorded_plan(
         .map_err(|mistakes| CommandError::invalid_pipeline(source, mistakes))
 }
 
+/// Parses the pipeline file of a stranger as it was when only these outside files were present: nothing
+/// outside its folder is read or even looked for.
+pub(crate) fn load_enclosed_plan(
+    source: &Source,
+    present: &BTreeSet<String>,
+) -> Result<Plan<AnyStage>, CommandError> {
+    Plan::load(source, &FileProbe::Enclosed(present.clone()))
+        .map_err(|mistakes| CommandError::invalid_pipeline(source, mistakes))
+}
+
 /// Opens the cache folder; only a command that computes makes one.
 pub(crate) fn open_cache(common: &Common) -> Result<Cache, CommandError> {
     if let Some(note) = common.cache_note.take() {

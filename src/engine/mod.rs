@@ -12,11 +12,13 @@
 //! key       what decides a stage's bytes, and the one builder of keys
 //! cache     results by key, files by digest
 //! remote    results that machines share, and whose are believed
+//! bundle    a pipeline and its results in one file that a stranger can check
 //! job       one stage, run by itself in a process of its own
 //! executor  where jobs run
 //! run       what is cached, what is to run, and the scheduler
 //! ```
 
+pub mod bundle;
 pub mod cache;
 pub mod digest;
 pub mod executor;

@@ -6,6 +6,7 @@
 //! file. Knows nothing of pipelines, caches or models, and keeps polars and plotters types to
 //! itself. Equal records always give equal bytes.
 
+pub mod bundle;
 mod comparison;
 pub mod conclusion;
 mod content;

@@ -1,5 +1,6 @@
 //! The commands, one file or folder each.
 
+mod bundle;
 mod cache;
 mod cancel;
 mod compare;
@@ -17,6 +18,7 @@ mod log;
 mod manual;
 mod plan;
 mod remote;
+mod replay;
 mod report;
 mod run;
 mod scale_difference;
@@ -29,7 +31,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-use super::args::{CacheCommand, Cli, Command, File, PlanArgs, RunnerArgs};
+use super::args::{BundleArgs, CacheCommand, Cli, Command, File, PlanArgs, RunnerArgs};
 use super::error::CommandError;
 use super::project;
 use crate::engine::plan::select::Choice;
@@ -93,6 +95,11 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
                 report::report(common, open, watch, file.as_deref()).map(done)
             }
         }
+        Command::Bundle(args) => {
+            let file = given(args.file);
+            bundle::bundle(common, BundleArgs { file: File { file }, ..args }).map(done)
+        }
+        Command::Replay(args) => replay::replay(common, &args),
         Command::Cache(CacheCommand::Stats) => cache::stats(common).map(done),
         Command::Cache(CacheCommand::Verify) => cache::verify(common).map(done),
         Command::Cache(CacheCommand::Rebuild) => cache::rebuild(common).map(done),

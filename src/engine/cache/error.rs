@@ -76,6 +76,16 @@ pub enum CacheError {
     /// An input that is not what was stored.
     #[error("{0}")]
     DamagedInput(String),
+    /// A file from elsewhere is not what the manifest of its result says.
+    #[error("`{name}` of result {} {what}", key.short())]
+    Foreign {
+        /// The result.
+        key: StageKey,
+        /// The file's name in it.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A run is using the cache while it should be cleaned.
     #[error("a run is using this cache: try again when it has finished")]
     InUse,

@@ -21,15 +21,18 @@ use crate::engine::system::host;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// What came has other bytes than were promised.
-    #[error("it has other bytes than its manifest says")]
+    #[error("is not what its manifest says")]
     Wrong,
     /// It could not be read where it comes from.
-    #[error(transparent)]
+    #[error("can't be read: {0}")]
     Source(io::Error),
     /// It could not be written here.
     #[error(transparent)]
     Local(#[from] CacheError),
 }
+
+/// Opens the bytes of a file of a result, wherever they are.
+pub type FileSource<'a> = dyn FnMut(&StoredFile) -> io::Result<Box<dyn Read + 'a>> + 'a;
 
 /// Brings files into a cache, on any thread.
 #[derive(Clone, Debug)]
@@ -154,6 +157,34 @@ impl Cache {
         FileImporter { objects: self.objects.clone(), incoming: self.incoming() }
     }
 
+    /// Adds a result unless its key has one; `open` is called for the files that are not here yet.
+    pub fn import(
+        &self,
+        entry: &Entry,
+        open: &mut FileSource<'_>,
+    ) -> Result<StoredResult, CacheError> {
+        let importer = self.importer();
+        for file in &entry.artifact.files {
+            let Some(incoming) = importer.begin(file)? else {
+                continue;
+            };
+            let copied = open(file).map_err(ImportError::Source).and_then(|mut source| {
+                let mut incoming = incoming.emptied()?;
+                incoming.add(0, &mut source)?;
+                incoming.finish(&importer)
+            });
+            copied.map_err(|error| match error {
+                ImportError::Local(error) => error,
+                ImportError::Source(_) | ImportError::Wrong => CacheError::Foreign {
+                    key: entry.key,
+                    name: file.name.clone(),
+                    what: error.to_string(),
+                },
+            })?;
+        }
+        self.import_entry(entry, false)
+    }
+
     /// Publishes a result whose files are all here, as if it had been computed here, unless there is one
     /// by now. One that nobody vouches for is marked.
     pub fn import_entry(
@@ -205,4 +236,86 @@ impl Cache {
 
 fn open(path: &Path) -> io::Result<File> {
     File::options().create(true).read(true).write(true).truncate(false).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::cache::{Check, Lookup};
+    use crate::engine::key::KeyRecord;
+    use crate::engine::stage::Kind;
+    use crate::engine::stage::artifact::StoredArtifact;
+    use crate::engine::stage::run_record::RunRecord;
+
+    fn entry(contents: &[(&str, &str)]) -> Entry {
+        let record = KeyRecord::new(Kind { name: "Test", version: 1 }, json!({}));
+        let files = contents.iter().map(|(name, text)| StoredFile {
+            name: (*name).to_owned(),
+            digest: ContentDigest::of_bytes(text.as_bytes()),
+            bytes: text.len() as u64,
+        });
+        let artifact = StoredArtifact::new("test", files.collect());
+        let run = RunRecord::default();
+        Entry { key: record.key(), record, trajectory: None, artifact, run }
+    }
+
+    fn cache() -> (tempfile::TempDir, Cache) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path(), Check::Everything).unwrap();
+        (folder, cache)
+    }
+
+    #[test]
+    fn an_imported_result_is_a_hit_and_each_file_is_fetched_once() {
+        let (folder, cache) = cache();
+        let contents = [("deep/a", "one"), ("b", "two"), ("c", "one")];
+        let (entry, by_name) = (entry(&contents), BTreeMap::from(contents));
+        let opened = Cell::new(0);
+        let mut open = |file: &StoredFile| {
+            opened.set(opened.get() + 1);
+            Ok(Box::new(by_name[file.name.as_str()].as_bytes()) as Box<dyn Read>)
+        };
+        for _ in 0..2 {
+            cache.import(&entry, &mut open).unwrap();
+        }
+        assert_eq!(opened.get(), 2, "equal files, and results that are known, are not read again");
+        let Lookup::Hit(found) = cache.lookup(&entry.key).unwrap() else {
+            panic!("it was imported");
+        };
+        assert_eq!(cache.reader(&found.artifact).read("deep/a").unwrap(), b"one");
+        assert_eq!(cache.entry(&entry.key).unwrap(), entry);
+        assert!(cache.verify().unwrap().is_sound());
+        assert_eq!(fs::read_dir(folder.path().join("work")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(folder.path().join("claims")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn files_that_are_not_what_the_manifest_says_leave_nothing_behind() {
+        let (folder, cache) = cache();
+        let entry = entry(&[("a", "right"), ("b", "good")]);
+        for text in ["left!", "right and more", "rig"] {
+            let mut open = |file: &StoredFile| {
+                let text = if file.name == "a" { text } else { "good" };
+                Ok(Box::new(text.as_bytes()) as Box<dyn Read>)
+            };
+            let error = cache.import(&entry, &mut open).unwrap_err().to_string();
+            assert!(
+                error.starts_with("`a` of result")
+                    && error.ends_with("is not what its manifest says"),
+                "{error}"
+            );
+        }
+        let mut unreadable = |_: &StoredFile| Err(io::Error::other("gone"));
+        let error = cache.import(&entry, &mut unreadable).unwrap_err().to_string();
+        assert!(error.ends_with("can't be read: gone"), "{error}");
+        assert!(matches!(cache.lookup(&entry.key).unwrap(), Lookup::Miss));
+        assert_eq!(fs::read_dir(folder.path().join("objects")).unwrap().count(), 0);
+        assert_eq!(cache.size().unwrap(), (0, 0));
+    }
 }

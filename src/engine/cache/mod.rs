@@ -57,7 +57,7 @@ pub use entry::{Entry, ResultSummary, StoredResult};
 pub use error::CacheError;
 pub use file_system::is_network;
 pub use gc::{Candidate, Collection, GcRoots};
-pub use import::{FileImporter, ImportError, IncomingFile};
+pub use import::{FileImporter, FileSource, ImportError, IncomingFile};
 pub use index::{FailedRun, History, PastRun, ReachedBy, ReadTransaction};
 pub use inputs::CheckedFile;
 pub use lease::LeaseTerms;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io;
 
 use ron::value::RawValue;
 use serde::Deserialize;
@@ -90,6 +91,8 @@ pub struct Spec {
     pub choices: BTreeMap<String, bool>,
     /// Titles of notes for the report, each with its lines.
     pub notes: Vec<(String, Vec<String>)>,
+    /// The files that notes were read from, as the pipeline file names them.
+    pub note_files: Vec<String>,
     /// Stage templates in file order.
     pub stages: Vec<Named>,
 }
@@ -236,7 +239,7 @@ impl Reader<'_> {
         let shared = self.named(&outline.shared, "shared value").into_iter();
         let shared = shared.map(|value| chooser.choose(value, &mut self.mistakes)).collect();
         let limits = self.limits(&outline.limits);
-        let notes = self.notes(&outline.notes);
+        let (notes, note_files) = self.notes(&outline.notes, search_paths);
         let stages = self.named(&outline.stages, "stage").into_iter();
         let stages = stages.map(|stage| chooser.choose(stage, &mut self.mistakes));
         let stages: Vec<_> = stages.collect();
@@ -263,6 +266,7 @@ impl Reader<'_> {
             search_paths: search_paths.clone(),
             choices,
             notes,
+            note_files,
             stages,
         };
         Ok((spec, self.mistakes))
@@ -277,15 +281,22 @@ impl Reader<'_> {
     }
 
     /// Reads the files of notes, one note per line.
-    fn notes(&mut self, entries: &Entries<'_>) -> Vec<(String, Vec<String>)> {
-        let mut found = Vec::new();
+    fn notes(
+        &mut self,
+        entries: &Entries<'_>,
+        search_paths: &SearchPaths,
+    ) -> (Vec<(String, Vec<String>)>, Vec<String>) {
+        let (mut found, mut files) = (Vec::new(), Vec::new());
         for note in self.named(entries, "note") {
             let text = &self.source.text()[note.value.range()];
             let name = dialect().from_str::<String>(text).unwrap_or_default();
-            match regular_file::read_text(&self.source.folder().join(&name), LARGEST_NOTES) {
+            let outside = || io::Error::other("they are outside the pipeline's folder");
+            let path = search_paths.beside(&name).ok_or_else(outside);
+            match path.and_then(|path| regular_file::read_text(&path, LARGEST_NOTES)) {
                 Ok(text) => {
                     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
                     found.push((note.name, lines.map(str::to_owned).collect()));
+                    files.push(name);
                 }
                 Err(error) => self.mistakes.push(
                     Diagnostic::new(note.value, format!("these notes can't be read: {error}"))
@@ -295,7 +306,7 @@ impl Reader<'_> {
                 ),
             }
         }
-        found
+        (found, files)
     }
 
     fn limits(&mut self, entries: &Entries<'_>) -> Vec<(NamePattern, Limits, Span)> {

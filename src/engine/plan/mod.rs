@@ -78,6 +78,7 @@ pub struct Plan<S> {
     data: Option<PathBuf>,
     choices: BTreeMap<String, bool>,
     notes: Vec<(String, Vec<String>)>,
+    note_files: Vec<String>,
     scale: Option<Scale>,
     stages: Vec<PlannedStage<S>>,
     warnings: Vec<Diagnostic>,
@@ -114,6 +115,7 @@ impl<S> Plan<S> {
             data: spec.search_paths.data().map(Path::to_owned),
             choices: spec.choices.clone(),
             notes: spec.notes.clone(),
+            note_files: spec.note_files.clone(),
             scale: spec.scale.clone(),
             stages,
             warnings,
@@ -149,6 +151,11 @@ impl<S> Plan<S> {
     /// Returns the notes for the report: titles with their lines.
     pub fn notes(&self) -> &[(String, Vec<String>)] {
         &self.notes
+    }
+
+    /// Returns the files that notes were read from, as the pipeline file names them.
+    pub fn note_files(&self) -> &[String] {
+        &self.note_files
     }
 
     /// Returns all stages, each after its inputs, the earlier labels of the last axis first.

@@ -23,8 +23,21 @@ pub(super) fn megabytes(bytes: u64) -> String {
 }
 
 /// Returns the date and time of a number of seconds since 1970, in UTC.
-pub(super) fn date(seconds: u64) -> String {
-    let (mut days, clock) = (seconds / 86_400, seconds % 86_400);
+pub(in crate::report) fn date(seconds: u64) -> String {
+    let (year, month, day) = calendar(seconds / 86_400);
+    let (hour, minute) = (seconds % 86_400 / 3600, seconds % 3600 / 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// Returns the same for programs, by ISO 8601.
+pub(in crate::report) fn timestamp(seconds: u64) -> String {
+    let (year, month, day) = calendar(seconds / 86_400);
+    let (hour, minute, second) = (seconds % 86_400 / 3600, seconds % 3600 / 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+00:00")
+}
+
+/// Returns year, month and day of a number of days since 1970.
+fn calendar(mut days: u64) -> (u64, usize, u64) {
     let mut year = 1970;
     while days >= days_in_year(year) {
         days -= days_in_year(year);
@@ -37,8 +50,7 @@ pub(super) fn date(seconds: u64) -> String {
         days -= lengths[month];
         month += 1;
     }
-    let (hour, minute) = (clock / 3600, clock % 3600 / 60);
-    format!("{year}-{:02}-{:02} {hour:02}:{minute:02} UTC", month + 1, days + 1)
+    (year, month + 1, days + 1)
 }
 
 const fn days_in_year(year: u64) -> u64 {
@@ -56,6 +68,7 @@ mod tests {
         assert_eq!(date(951_827_696), "2000-02-29 12:34 UTC");
         assert_eq!(date(1_709_251_199), "2024-02-29 23:59 UTC");
         assert_eq!(date(4_107_542_400), "2100-03-01 00:00 UTC");
+        assert_eq!(timestamp(951_827_696), "2000-02-29T12:34:56+00:00");
     }
 
     #[test]

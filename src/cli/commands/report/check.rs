@@ -69,7 +69,7 @@ pub(crate) fn check(common: &Common, file: Option<&Path>) -> Result<ExitCode, Co
 }
 
 /// Returns every component in which a stage's present record differs from the kept one.
-fn compare(
+pub(in crate::cli::commands) fn compare(
     plan: &Plan<AnyStage>,
     planned: &PlannedStage<AnyStage>,
     entry: &ManifestEntry,

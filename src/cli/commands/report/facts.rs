@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::settings_in_words;
+use super::{Shown, settings_in_words};
 use crate::cli::error::CommandError;
 use crate::cli::output::failed_stages::tail;
 use crate::cli::workspace::Workspace;
@@ -25,7 +25,7 @@ const LOG_LINES: usize = 20;
 /// Characters of each log: some programs print very long lines.
 const LOG_CHARACTERS: usize = 2000;
 /// Probability of any wrong verdict of one kind, over all published numbers.
-const LEVEL: f64 = 0.05;
+pub(in crate::cli::commands) const LEVEL: f64 = 0.05;
 /// At most this many differences from another result are named.
 const DIFFERENCES: usize = 3;
 
@@ -33,6 +33,7 @@ const DIFFERENCES: usize = 3;
 pub(super) fn collect(
     workspace: &Workspace,
     statuses: &[StageStatus],
+    shown: Shown,
 ) -> Result<ReportContent, CommandError> {
     let path = workspace.source.path();
     let mut content = ReportContent {
@@ -40,7 +41,7 @@ pub(super) fn collect(
         file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         text: workspace.source.text().to_owned(),
         program: format!("pcae-run {}", env!("CARGO_PKG_VERSION")),
-        stages: stages(workspace, statuses)?,
+        stages: stages(workspace, statuses, shown)?,
         ..ReportContent::default()
     };
     // Tables and figures stand as in the file, whichever of them was ready first.
@@ -120,6 +121,7 @@ fn badge(judged: &Judged) -> Badge {
 fn stages(
     workspace: &Workspace,
     statuses: &[StageStatus],
+    shown: Shown,
 ) -> Result<Vec<StageFacts>, CommandError> {
     let failures = workspace.cache.failures(workspace.plan.name())?;
     let running = workspace.cache.running();
@@ -131,7 +133,7 @@ fn stages(
                 let entry = entry.insert(workspace.cache.entry(&result.key)?);
                 let own = entry.run.pipeline == workspace.plan.name();
                 let status = if own { Status::Ran } else { Status::Cached };
-                (Some(entry.key), status, origin(workspace, index, entry)?)
+                (Some(entry.key), status, origin(workspace, index, entry, shown)?)
             }
             StageStatus::Stale { record, why } => {
                 let key = record.key();
@@ -157,7 +159,9 @@ fn stages(
             why,
             inputs,
             settings: aligned(&planned.text),
-            log: key.map_or_else(Vec::new, |key| log(&workspace.cache.log_path(&key))),
+            log: key
+                .filter(|_| shown == Shown::Everything)
+                .map_or_else(Vec::new, |key| log(&workspace.cache.log_path(&key))),
             run: entry.as_ref().map(run),
         });
     }
@@ -165,12 +169,20 @@ fn stages(
 }
 
 /// Returns what made a result differ from the ones before.
-fn origin(workspace: &Workspace, stage: StageIndex, entry: &Entry) -> Result<String, CommandError> {
+fn origin(
+    workspace: &Workspace,
+    stage: StageIndex,
+    entry: &Entry,
+    shown: Shown,
+) -> Result<String, CommandError> {
     let name = &workspace.plan.stages()[stage].name;
     let pipeline = workspace.plan.name();
     if entry.run.pipeline != pipeline {
         let (stage, pipeline) = (&entry.run.stage, &entry.run.pipeline);
         return Ok(format!("computed as `{stage}` in the pipeline `{pipeline}`"));
+    }
+    if shown == Shown::ResultsAlone {
+        return Ok(String::new());
     }
     let Some(other) = workspace.cache.closest_of_stage(pipeline, name, &entry.record)? else {
         return Ok("first result of this stage".to_owned());
@@ -237,17 +249,20 @@ fn attachments(stage: &str, reader: &ArtifactReader) -> Result<Vec<Attachment>, 
 
 /// Reads a figure's titles whatever its kind: each has them under the same names.
 fn figure(stage: &str, reader: &ArtifactReader) -> Result<FigureFacts, ArtifactError> {
+    let (label, caption) = figure_titles(reader)?;
+    Ok(FigureFacts { stage: stage.to_owned(), label, caption, files: attachments(stage, reader)? })
+}
+
+/// Returns what a figure is called, and what it shows.
+pub(in crate::cli::commands) fn figure_titles(
+    reader: &ArtifactReader,
+) -> Result<(String, String), ArtifactError> {
     let content: Value = reader.read_json("figure.json")?;
     let inner = content.as_object().and_then(|kinds| kinds.values().next());
     let text = |name: &str| {
         inner.and_then(|inner| inner[name].as_str()).map_or_else(String::new, str::to_owned)
     };
-    Ok(FigureFacts {
-        stage: stage.to_owned(),
-        label: text("label"),
-        caption: text("caption"),
-        files: attachments(stage, reader)?,
-    })
+    Ok((text("label"), text("caption")))
 }
 
 /// Lists stages without a result.

@@ -65,9 +65,14 @@ impl Manifest {
             let error = CommandError::usage(format!("{}: {cause}", path.display()));
             error.hint("`pcae-run report FILE` writes it")
         })?;
-        serde_json::from_str(&text).map_err(|error| {
+        Self::parse(text.as_bytes()).map_err(|error| {
             CommandError::usage(format!("{} is not a manifest: {error}", path.display()))
         })
+    }
+
+    /// Parses a manifest.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(text)
     }
 
     /// Lists what the cache holds.

@@ -1,6 +1,6 @@
 //! `pcae-run report`: a pipeline's report page and its manifest, made from the cache alone.
 
-mod check;
+pub(super) mod check;
 mod facts;
 pub(super) mod kept;
 mod latex;
@@ -25,6 +25,7 @@ use crate::report::folder::{APPENDIX, DOCUMENT, MANIFEST, NUMBERS, PAGE};
 use crate::report::{document, latex_macros, page};
 
 pub(super) use check::check;
+pub(super) use facts::{LEVEL, figure_titles};
 
 /// Writes the report of a pipeline; on demand opens it and keeps it up to date.
 pub(super) fn report(
@@ -63,20 +64,10 @@ pub(super) fn write(
 ) -> Result<Vec<String>, CommandError> {
     let _in_use = hold(&workspace.cache)?;
     let statuses = workspace.statuses()?;
-    let content = facts::collect(workspace, &statuses)?;
-    let page = page::render(&content, refresh).map_err(CommandError::failed)?;
+    let pages = pages(workspace, &statuses, refresh, Shown::Everything)?;
+    let manifest = manifest_of(workspace, &statuses, &pages)?;
     let mut written = Vec::new();
-    let document = latex::document(&content);
-    let numbers = latex_macros::render(&document.tables);
-    let appendix = document::appendix(&document).map_err(CommandError::failed)?;
-    let document = document::report(&document).map_err(CommandError::failed)?;
-    let pages = [(PAGE, page), (DOCUMENT, document), (APPENDIX, appendix), (NUMBERS, numbers)];
-    let mut manifest = manifest::Manifest::of(workspace, &statuses)?;
-    let digests = pages
-        .iter()
-        .map(|(name, text)| ((*name).to_owned(), ContentDigest::of_bytes(text.as_bytes())));
-    manifest.pages.extend(digests);
-    for (name, text) in pages.into_iter().chain([(MANIFEST, manifest.text())]) {
+    for (name, text) in pages.into_iter().chain([(MANIFEST, manifest)]) {
         let path = folder.join(name);
         let changed = publish::replace(text.as_bytes(), &path);
         if changed.map_err(|cause| publish::at(&path, &cause))? {
@@ -84,6 +75,48 @@ pub(super) fn write(
         }
     }
     Ok(written)
+}
+
+/// What of a cache its report shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Also logs, and how each result differs from others.
+    Everything,
+    /// Results and how long they took: what the report of a copy of them shows as well.
+    ResultsAlone,
+}
+
+/// A file that the report itself makes, and its text.
+pub(super) type Page = (&'static str, String);
+
+/// Makes the pages of a report.
+pub(super) fn pages(
+    workspace: &Workspace,
+    statuses: &[StageStatus],
+    refresh: Option<u32>,
+    shown: Shown,
+) -> Result<Vec<Page>, CommandError> {
+    let content = facts::collect(workspace, statuses, shown)?;
+    let page = page::render(&content, refresh).map_err(CommandError::failed)?;
+    let document = latex::document(&content);
+    let numbers = latex_macros::render(&document.tables);
+    let appendix = document::appendix(&document).map_err(CommandError::failed)?;
+    let document = document::report(&document).map_err(CommandError::failed)?;
+    Ok(vec![(PAGE, page), (DOCUMENT, document), (APPENDIX, appendix), (NUMBERS, numbers)])
+}
+
+/// Makes the manifest of a report with these pages.
+pub(super) fn manifest_of(
+    workspace: &Workspace,
+    statuses: &[StageStatus],
+    pages: &[Page],
+) -> Result<String, CommandError> {
+    let mut manifest = manifest::Manifest::of(workspace, statuses)?;
+    let digests = pages
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), ContentDigest::of_bytes(text.as_bytes())));
+    manifest.pages.extend(digests);
+    Ok(manifest.text())
 }
 
 /// Puts the tables and figures that the cache holds into the reports folder.
