@@ -532,7 +532,7 @@ pub(crate) struct BundleArgs {
     /// Pack only what it takes to make tables and conclusions again
     #[arg(long)]
     pub tables: bool,
-    /// Sign the bundle with the key in this file
+    /// Sign the bundle with the key in this file [default: your own, if there is one]
     #[arg(long, value_name = "KEYFILE")]
     pub sign: Option<PathBuf>,
     /// The pipeline
@@ -555,11 +555,12 @@ pub(crate) struct ReplayArgs {
     /// Choose other stages to compute anew
     #[arg(long, value_name = "N", default_value_t = 0, requires = "recompute")]
     pub recompute_seed: u64,
-    /// Take only bundles that are signed with this key, or another one that is given likewise
+    /// Take only bundles that are signed with this key, or with another that is given likewise or trusted by
+    /// the site
     #[arg(long, value_name = "NAME:KEY")]
     pub trust: Vec<PublicKey>,
     /// Also take bundles that nobody has signed whose key is trusted
-    #[arg(long, requires = "trust")]
+    #[arg(long)]
     pub allow_unsigned: bool,
 }
 

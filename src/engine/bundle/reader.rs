@@ -43,7 +43,7 @@ impl Bundle {
             return Problem::refused("its inventory is damaged");
         };
         if let Err(why) = trust.check_signature(&signed) {
-            return Problem::refused(format!("it comes {why}"));
+            return Problem::refused(format!("it {why}"));
         }
         let inventory = Inventory::parse(signed.body())?;
         compare(&members[1..], &inventory.files)?;

@@ -12,6 +12,7 @@ use self::selected::SelectedResults;
 use crate::cli::args::{BundleArgs, Common};
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
+use crate::cli::remote;
 use crate::cli::workspace::{Workspace, hold};
 use crate::engine::bundle::{About, BundleError, Extent, Packer};
 use crate::engine::remote::SecretKey;
@@ -28,7 +29,7 @@ const ENDING: &str = "pcae";
 pub(super) fn bundle(common: &Common, args: BundleArgs) -> Result<(), CommandError> {
     let workspace = Workspace::open(common, args.file.file.as_deref())?;
     let _in_use = hold(&workspace.cache)?;
-    let key = signing_key(&args)?;
+    let key = signing_key(common, &args)?;
     let extent = if args.tables { Extent::Tables } else { Extent::Everything };
     let results = SelectedResults::of(&workspace, extent)?;
     let mut packer = Packer::new(about(&workspace, extent)?);
@@ -51,15 +52,17 @@ pub(super) fn bundle(common: &Common, args: BundleArgs) -> Result<(), CommandErr
         terminal::note(&format!("left out, since it lies elsewhere or is too large: {name}"));
     }
     if key.is_none() {
-        terminal::note("not signed: readers can check it, but not whose it is (`--sign KEYFILE`)");
+        terminal::note("not signed: readers can check it, but not whose it is (`pcae-run cache key NAME`)");
     }
     Ok(())
 }
 
 /// Returns the key that bundles are signed with, if there is one.
-fn signing_key(args: &BundleArgs) -> Result<Option<SecretKey>, CommandError> {
-    let key = args.sign.as_deref().map(SecretKey::read);
-    key.transpose().map_err(CommandError::usage)
+fn signing_key(common: &Common, args: &BundleArgs) -> Result<Option<SecretKey>, CommandError> {
+    match &args.sign {
+        Some(path) => SecretKey::read(path).map(Some).map_err(CommandError::usage),
+        None => remote::signing_key(&common.site),
+    }
 }
 
 fn about(workspace: &Workspace, extent: Extent) -> Result<About, CommandError> {

@@ -25,6 +25,7 @@ use self::replayed::{Known, Replayed, refused};
 use crate::cli::args::{Common, ReplayArgs};
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal;
+use crate::cli::remote;
 use crate::device;
 use crate::engine::bundle::{Bundle, Extent};
 use crate::engine::plan::StageIndex;
@@ -33,7 +34,7 @@ use crate::engine::stage::StageSet;
 
 /// Replays a bundle.
 pub(super) fn replay(common: &Common, args: &ReplayArgs) -> Result<ExitCode, CommandError> {
-    let trust = trust(args);
+    let trust = trust(common, args)?;
     let bundle = Bundle::open(&args.bundle, &trust).map_err(refused)?;
     device::open(common.device).map_err(CommandError::usage)?;
     bundle.verify().map_err(refused)?;
@@ -62,11 +63,12 @@ pub(super) fn replay(common: &Common, args: &ReplayArgs) -> Result<ExitCode, Com
     Ok(if findings.is_confirmed() { ExitCode::SUCCESS } else { Finding::Different.into() })
 }
 
-/// Returns whose bundles are taken: if keys are trusted, then no others.
-fn trust(args: &ReplayArgs) -> Trust {
-    let keys = args.trust.clone();
-    let unsigned = keys.is_empty() || args.allow_unsigned;
-    Trust { keys, unsigned, ..Trust::default() }
+/// Returns whose bundles are taken: if keys of others are trusted, then no other bundles.
+fn trust(common: &Common, args: &ReplayArgs) -> Result<Trust, CommandError> {
+    let mut trust = remote::trust(&common.site, args.allow_unsigned)?;
+    trust.unsigned |= args.trust.is_empty() && common.site.trusted_keys.is_empty();
+    trust.keys.extend(args.trust.iter().cloned());
+    Ok(trust)
 }
 
 /// Says what the bundle is, and who vouches for it.
