@@ -228,7 +228,7 @@ fn bad_structures() -> Vec<(&'static str, Vec<u8>)> {
         ("no bundle", b"PK".to_vec()),
         ("does not end", vec![0; 4096]),
         ("does not end", changed(&|bytes| bytes.push(0))),
-        ("does not end", changed(&|bytes| drop(bytes.pop()))),
+        ("does not end", changed(&|bytes| bytes.truncate(bytes.len() - 1))),
         ("does not end", changed(&|bytes| bytes.truncate(bytes.len() / 2))),
         // A comment.
         (
@@ -485,7 +485,7 @@ fn what_was_packed_is_read_again_and_equal_contents_give_equal_bytes() {
     assert!(bundle.read("nothing").is_err() && bundle.file(INVENTORY).is_none());
     assert_eq!(bundle.results().unwrap().len(), 1);
     let mut archive = zip::ZipArchive::new(fs::File::open(&one).unwrap()).unwrap();
-    let names: Vec<_> = archive.file_names().map(str::to_owned).collect();
+    let names: Vec<_> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
     assert_eq!((names[0].as_str(), names.len()), (INVENTORY, 6));
     let mut text = String::new();
     std::io::Read::read_to_string(&mut archive.by_name("README.md").unwrap(), &mut text).unwrap();

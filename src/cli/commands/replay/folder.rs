@@ -1,7 +1,6 @@
 //! The one folder that a replay writes to.
 
 use std::fs::{self, DirBuilder};
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -20,17 +19,7 @@ pub(super) struct ReplayFolder {
 impl ReplayFolder {
     /// Makes the folder that the user named, or a temporary one, if so many bytes have room in it.
     pub(super) fn make(given: Option<&Path>, bytes: u64) -> Result<Self, CommandError> {
-        let path = match given {
-            Some(path) => std::path::absolute(path).map_err(CommandError::usage)?,
-            None => std::env::temp_dir().join(format!("pcae-run-replay-{}", std::process::id())),
-        };
-        let refused = |cause: io::Error| {
-            let error = CommandError::usage(format!("{}: {cause}", path.display()));
-            error.hint("name a folder that is not there yet: `-o DIR`")
-        };
-        // Nobody else can read or replace what is in it.
-        DirBuilder::new().mode(0o700).create(&path).map_err(refused)?;
-        let folder = Self { path, is_kept: false };
+        let folder = Self { path: made(given)?, is_kept: false };
         let disk = rustix::fs::statvfs(&folder.path).map_err(CommandError::failed)?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         if free < bytes.saturating_add(ROOM) {
@@ -59,6 +48,28 @@ impl ReplayFolder {
         let written = written.and_then(|()| fs::write(&path, bytes));
         written.map_err(|cause| CommandError::failed(format!("{}: {cause}", path.display())))
     }
+}
+
+/// Makes a folder that was not there before.
+fn made(given: Option<&Path>) -> Result<PathBuf, CommandError> {
+    /// A process of the same number may have left one.
+    const TRIES: u32 = 100;
+    let process = std::process::id();
+    let temporary =
+        |number| std::env::temp_dir().join(format!("pcae-run-replay-{process}-{number}"));
+    let candidates = match given {
+        Some(path) => vec![std::path::absolute(path).map_err(CommandError::usage)?],
+        None => (0..TRIES).map(temporary).collect(),
+    };
+    let mut refused = String::new();
+    for path in candidates {
+        // Nobody else can read or replace what is in it.
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(cause) => refused = format!("{}: {cause}", path.display()),
+        }
+    }
+    Err(CommandError::usage(refused).hint("name a folder that is not there yet: `-o DIR`"))
 }
 
 impl Drop for ReplayFolder {

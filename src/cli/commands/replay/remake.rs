@@ -150,7 +150,8 @@ impl Remaker<'_> {
 
     /// Compares what a stage has made with what the bundle has.
     fn compared(&self, stage: StageIndex, outcome: JobOutcome) -> Item {
-        let planned = &self.replayed.workspace.plan.stages()[stage];
+        let Replayed { workspace, .. } = self.replayed;
+        let planned = &workspace.plan.stages()[stage];
         let made = match outcome {
             JobOutcome::Executed(made) | JobOutcome::Cached(made) => made.artifact,
             JobOutcome::Failed { message, .. }
@@ -165,6 +166,7 @@ impl Remaker<'_> {
         let Some((_, entry)) = self.replayed.result(&planned.name) else {
             return self.item(stage, Outcome::NotPossible, "nothing to compare with".to_owned());
         };
+        workspace.cache.remove_job(&entry.key, RUN);
         if made == entry.artifact {
             return Item::equal(&planned.name, planned.stage.as_stage().kind().name);
         }

@@ -58,11 +58,13 @@ impl Chosen {
             let (_, entry) = replayed.result(&stages[*stage].name)?;
             Some(entry.run.seconds)
         });
-        let seconds = terminal::duration(seconds.sum());
         let (count, candidates) = (self.stages.len(), self.candidates);
-        terminal::note(&format!(
-            "computing {count} of {candidates} other stages anew, which took {seconds}"
-        ));
+        terminal::note(&if count == 0 {
+            "no other stage can be computed anew".to_owned()
+        } else {
+            let seconds = terminal::duration(seconds.sum());
+            format!("computing {count} of {candidates} other stages anew, which took {seconds}")
+        });
         let mut reasons = BTreeMap::<&str, Vec<&str>>::new();
         for (stage, why) in &self.obstacles {
             // Each lacks an input of its own.
