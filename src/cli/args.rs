@@ -152,6 +152,9 @@ pub(crate) struct RunnerArgs {
     /// Run stages as processes here (local) or as jobs of Slurm (slurm) [default: that of the site]
     #[arg(long, value_name = "NAME", value_parser = executor())]
     pub executor: Option<ExecutorKind>,
+    /// Show training curves to TensorBoard: write them below this folder, while trainings run
+    #[arg(long, value_name = "DIR")]
+    pub tensorboard: Option<PathBuf>,
     /// Send new results to the remote cache while running [default: as the site says]
     #[arg(long)]
     pub upload: bool,
@@ -211,6 +214,7 @@ impl Cli {
                 | Command::Log { file, .. }
                 | Command::Export { file, .. }
                 | Command::Compare { file, .. }
+                | Command::Results { file, .. }
                 | Command::Report { file, .. },
             ) => file.file.as_ref(),
         };
@@ -438,6 +442,17 @@ pub(crate) enum Command {
         file: File,
         #[command(flatten, next_help_heading = "Options of --until-decided")]
         runner: RunnerArgs,
+    },
+    /// Write every measured value as one table for data frames: a row for each run and measure
+    Results {
+        /// Write it to this .parquet, .csv or .json file [default: CSV on standard output]
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Write the training curves instead: a row for each training, epoch and measure
+        #[arg(long)]
+        histories: bool,
+        #[command(flatten)]
+        file: File,
     },
     /// Show which cells changed between two reports, by how much and why; exit with code 1 if any
     /// did

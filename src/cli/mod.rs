@@ -7,6 +7,7 @@
 mod args;
 mod cluster;
 mod commands;
+mod curves;
 mod error;
 mod output;
 mod preflight;

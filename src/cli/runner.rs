@@ -11,6 +11,7 @@ use signal_hook::iterator::Signals;
 
 use crate::cli::args::{Common, OnError, RunnerArgs};
 use crate::cli::cluster;
+use crate::cli::curves;
 use crate::cli::error::CommandError;
 use crate::cli::output::progress::Display;
 use crate::cli::output::terminal;
@@ -131,6 +132,11 @@ impl<'a> Runner<'a> {
             self.finish_uploads(sharing, &interrupts);
         }
         let mut report = ended?;
+        if let Some(folder) = &self.options.curves
+            && let Err(error) = curves::write_missing(workspace, &report, folder)
+        {
+            terminal::warning(&error);
+        }
         let reached = report.results.values().map(|result| result.key).collect();
         cache.remember_reached(&reached_by(self.common, workspace), &reached)?;
         report.fetched += fetched;
@@ -266,6 +272,10 @@ fn run_options(common: &Common, args: &RunnerArgs, backend: &str) -> RunOptions 
         device_jobs: args.device_jobs.unwrap_or_else(|| device_jobs(common.device)),
         cores,
         device: common.device.to_string(),
+        curves: args
+            .tensorboard
+            .as_ref()
+            .map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone())),
         backend: backend.to_owned(),
         offline: common.offline,
         on_error: match args.on_error {

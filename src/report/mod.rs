@@ -18,6 +18,7 @@ mod markup_text;
 pub mod page;
 mod records;
 mod tables;
+mod tidy;
 
 pub use comparison::cell_changes::{CellChange, Change, Numbers, cell_changes};
 pub use comparison::verdict::{Judged, Verdict, judge, judge_again};
@@ -47,3 +48,4 @@ pub use tables::table::{
 };
 pub use tables::tabulate::tabulate;
 pub use tables::{csv, latex, latex_macros, markdown, terminal};
+pub use tidy::{TidyFormat, TidyRun, TidyTable};

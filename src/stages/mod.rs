@@ -9,6 +9,7 @@ mod artifacts;
 mod calibration;
 mod cost;
 mod epoch_timer;
+mod live_curves;
 mod missing_files;
 mod outside;
 mod pytorch;
@@ -18,6 +19,7 @@ mod samples;
 mod settings_in_words;
 #[cfg(test)]
 mod test_inputs;
+mod units;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,8 @@ pub use outside::why_outside;
 pub use pytorch::{PytorchError, is_model, leaves_model, pytorch_files};
 pub use score::MetricSpec;
 pub use settings_in_words::settings_in_words;
+pub use train::EPOCH_SECONDS;
+pub use units::unit;
 
 /// Declares every kind by its module and the settings in it: the module, the variant of
 /// [`AnyStage`] that is named like the settings, the way to its [`Stage`], and its name in

@@ -9,6 +9,7 @@ use super::artifacts::{AnySamples, TrainSamples};
 use super::cost;
 use super::epoch_timer::EpochTimer;
 use super::geodesic::check_samples;
+use super::live_curves::LiveCurves;
 use crate::engine::stage::context::{RunContext, StageError};
 use crate::engine::stage::estimate::{ArtifactEstimate, Work};
 use crate::engine::stage::lifecycle::Progress;
@@ -25,7 +26,7 @@ use crate::training::{
 const CHECKPOINT_OVERHEAD: f64 = 0.05;
 
 /// The name under which the seconds of each epoch are measured.
-pub(super) const EPOCH_SECONDS: &str = "epoch_seconds";
+pub const EPOCH_SECONDS: &str = "epoch_seconds";
 
 /// One model, trained with one seed.
 ///
@@ -204,6 +205,7 @@ impl Stage for Train {
         let device = context.device().parse()?;
         context.log(&format!("{} {} on {device}", samples.len(), samples.form()));
         let mut has_begun = false;
+        let mut curves = LiveCurves::start(context);
         let mut timer = EpochTimer::start(context.state_folder());
         let mut observe = |progress: &training::Progress<'_>| {
             if !has_begun {
@@ -219,6 +221,7 @@ impl Stage for Train {
             }
             if progress.epoch_ended {
                 context.log(&epoch_line(progress));
+                curves.show(progress.history);
                 context.progress(shown(progress, progress.epoch));
             }
             if stops { Flow::Stop } else { Flow::Continue }
@@ -235,6 +238,8 @@ impl Stage for Train {
                 if !has_begun && !history.rows.is_empty() {
                     context.log("reused a state that a longer run had kept");
                 }
+                // A state that a longer run had kept was never shown.
+                curves.show(&history);
                 context.log("finished; the losses of every epoch are in history.csv");
                 context.measured(EPOCH_SECONDS, timer.seconds(history.steps()));
                 context.store(&model)?;
@@ -299,6 +304,9 @@ mod tests {
 
     use super::*;
 
+    const NOTHING: &training::History =
+        &training::History { columns: Vec::new(), rows: Vec::new() };
+
     fn progress(resumed_from: usize) -> training::Progress<'static> {
         training::Progress {
             epoch: 2,
@@ -310,6 +318,7 @@ mod tests {
             terms: &[("total", 31.25), ("variance", 0.000_123_4)],
             rate_factor: 0.5,
             dimension: Some(5),
+            history: NOTHING,
             validation: None,
             validation_time: Duration::ZERO,
         }

@@ -277,6 +277,7 @@ impl Run<'_> {
                     terms: &terms,
                     rate_factor,
                     dimension: state.recorder.dimension(),
+                    history: &state.recorder.history,
                     validation,
                     validation_time,
                 });

@@ -19,6 +19,7 @@ mod recorder;
 mod resume_tests;
 mod schedule;
 mod stage_length;
+mod tensorboard;
 mod trained_model;
 
 use std::num::NonZeroUsize;
@@ -38,6 +39,7 @@ pub use self::history::{History, HistoryError};
 pub use self::loaded_model::{Codes, DecoderOutput, LoadedModel};
 pub use self::progress::{Checkpointing, Fit, Flow, Progress};
 pub use self::schedule::Schedule;
+pub use self::tensorboard::EventFile;
 pub use self::trained_model::{ModelFiles, TrainedModel};
 use crate::data::{DataError, SampleForm};
 use crate::device::DeviceError;

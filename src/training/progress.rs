@@ -40,6 +40,8 @@ pub struct Progress<'a> {
     pub rate_factor: f64,
     /// How many leading coordinates hold 99 % of the variance of the codes seen in this epoch.
     pub dimension: Option<usize>,
+    /// The record so far; its last row is complete if the epoch has ended.
+    pub history: &'a History,
     /// Validation loss after this epoch, if it has ended and there are samples for it.
     pub validation: Option<f64>,
     /// How long it took to compute.

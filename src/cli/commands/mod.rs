@@ -20,6 +20,7 @@ mod plan;
 mod remote;
 mod replay;
 mod report;
+mod results;
 mod run;
 mod scale_difference;
 mod site;
@@ -85,6 +86,11 @@ pub(super) fn dispatch(mut cli: Cli) -> Result<ExitCode, CommandError> {
             }
             let alpha = look.map_or(alpha, |look| spent_alpha(alpha, look));
             compare::compare(common, alpha, strict, file.as_deref())
+        }
+        Command::Results { out, histories, file } => {
+            let measures =
+                if histories { results::Measures::Histories } else { results::Measures::Values };
+            results::results(common, measures, out.as_deref(), given(file).as_deref()).map(done)
         }
         Command::Diff { old, new } => diff::diff(common, &old, &new),
         Command::Report { open, watch, check, file } => {

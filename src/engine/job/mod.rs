@@ -26,7 +26,7 @@ use crate::engine::key::{KeyRecord, builder};
 use crate::engine::pipeline::values::dialect;
 use crate::engine::plan::{Plan, ResolvedInput, StageIndex};
 use crate::engine::stage::artifact::{ArtifactWriter, StoredArtifact};
-use crate::engine::stage::context::{DownloadPolicy, Member, RunContext, StageError};
+use crate::engine::stage::context::{CurvesFolder, DownloadPolicy, Member, RunContext, StageError};
 use crate::engine::stage::run_record::RunRecord;
 use crate::engine::stage::{Inputs, Labels, StageSet};
 use crate::engine::system::process::peak_memory;
@@ -89,6 +89,9 @@ pub struct Job {
     pub files: BTreeMap<String, PathBuf>,
     /// The compute device.
     pub device: String,
+    /// The folder for curves that are shown while the stage runs.
+    #[serde(default)]
+    pub curves: Option<PathBuf>,
     /// Where files from the net may be lying already, and whether the net may be used.
     pub downloads: DownloadPolicy,
     /// What of earlier runs may be used.
@@ -298,6 +301,7 @@ impl Job {
             state_owner: claim.state_owner(),
             scratch: conditions.scratch.take().unwrap_or_else(|| claim.scratch_folder()),
             device: self.device.clone(),
+            curves: self.curves.clone().map(|path| CurvesFolder { path, owner: self.key.short() }),
             files: files.collect(),
             reads_in_place: Cell::new(false),
             variables: self.record.variables.clone(),

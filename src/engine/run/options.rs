@@ -1,6 +1,7 @@
 //! How a run is to go about it, and how it went.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::engine::cache::StoredResult;
@@ -31,6 +32,8 @@ pub struct RunOptions {
     pub device: String,
     /// The device's backend, as it stands in keys.
     pub backend: String,
+    /// The folder for curves that stages show while they run: each has a folder of its name there.
+    pub curves: Option<PathBuf>,
     /// Whether the network must not be used.
     pub offline: bool,
     /// What to do about failures.
@@ -52,6 +55,7 @@ impl RunOptions {
             cores: 1,
             device: String::new(),
             backend: backend.to_owned(),
+            curves: None,
             offline: true,
             on_error: OnError::Continue,
             timeout: None,

@@ -393,6 +393,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             inputs,
             files: files.collect(),
             device: self.options.device.clone(),
+            curves: self.options.curves.as_ref().map(|folder| folder.join(&planned.name)),
             downloads: DownloadPolicy { folders, offline: self.options.offline },
             reuse: self.reuse(stage),
             work: self.work(stage),

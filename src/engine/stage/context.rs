@@ -65,6 +65,15 @@ pub struct Member {
     pub run: RunRecord,
 }
 
+/// Where a stage shows curves while it runs; they are no part of its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurvesFolder {
+    /// The folder, which need not be there.
+    pub path: PathBuf,
+    /// A name that no other result has.
+    pub owner: String,
+}
+
 /// Everything that a stage may touch while it runs.
 pub struct RunContext {
     pub(crate) inputs: BTreeMap<String, Vec<Member>>,
@@ -73,6 +82,7 @@ pub struct RunContext {
     pub(crate) state_owner: String,
     pub(crate) scratch: PathBuf,
     pub(crate) device: String,
+    pub(crate) curves: Option<CurvesFolder>,
     pub(crate) files: BTreeMap<String, (PathBuf, ContentDigest)>,
     /// Whether outside files may have been read where they are.
     pub(crate) reads_in_place: Cell<bool>,
@@ -149,6 +159,11 @@ impl RunContext {
     /// Returns the name of the compute device.
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// Returns where the stage shows curves while it runs, if anybody wants to see them.
+    pub fn curves_folder(&self) -> Option<&CurvesFolder> {
+        self.curves.as_ref()
     }
 
     /// Copies the declared outside files into a folder; the copies are what the key says.

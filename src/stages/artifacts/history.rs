@@ -12,6 +12,16 @@ const FILE: &str = "history.csv";
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingHistory(pub History);
 
+impl TrainingHistory {
+    /// Reads the record from a model, if it has one: programs of users leave none.
+    pub fn of_model(reader: &ArtifactReader) -> Result<Option<History>, ArtifactError> {
+        if !reader.files().contains_key(FILE) {
+            return Ok(None);
+        }
+        Self::read(reader).map(|history| Some(history.0))
+    }
+}
+
 impl Artifact for TrainingHistory {
     const KINDS: &'static [ArtifactKind] = &["model"];
 

@@ -113,6 +113,7 @@ impl Remaker<'_> {
                 inputs,
                 files: BTreeMap::new(),
                 device: self.common.device.to_string(),
+                curves: None,
                 downloads: DownloadPolicy { folders: Vec::new(), offline: true },
                 reuse: Reuse::Refused,
                 work: None,

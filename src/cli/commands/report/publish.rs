@@ -83,7 +83,7 @@ pub(crate) fn publish(
 }
 
 /// Says at which file writing failed.
-pub(super) fn at(path: &Path, cause: &io::Error) -> CommandError {
+pub(in crate::cli::commands) fn at(path: &Path, cause: &io::Error) -> CommandError {
     CommandError::failed(format!("{}: {cause}", path.display()))
 }
 
@@ -93,7 +93,7 @@ fn update(from: &Path, to: &Path) -> io::Result<bool> {
 }
 
 /// Writes a file unless it has these bytes; returns whether it did.
-pub(super) fn replace(bytes: &[u8], to: &Path) -> io::Result<bool> {
+pub(in crate::cli::commands) fn replace(bytes: &[u8], to: &Path) -> io::Result<bool> {
     if fs::read(to).is_ok_and(|present| present == bytes) {
         return Ok(false);
     }

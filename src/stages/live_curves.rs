@@ -1,0 +1,34 @@
+//! Curves of a training that are shown while it runs, if anybody wants to see them.
+
+use crate::engine::stage::context::RunContext;
+use crate::engine::system::clock;
+use crate::training::{EventFile, History};
+
+/// The event file of a training. Curves are only informative: failing to write them must not end a
+/// training.
+pub(super) struct LiveCurves(Option<EventFile>);
+
+impl LiveCurves {
+    /// Starts the file, if curves are wanted.
+    pub(super) fn start(context: &RunContext) -> Self {
+        let Some(folder) = context.curves_folder() else {
+            return Self(None);
+        };
+        match EventFile::create(&folder.path, &folder.owner, clock::now() as f64) {
+            Ok(file) => Self(Some(file)),
+            Err(cause) => {
+                let path = folder.path.display();
+                context.log(&format!("no curves are shown in {path}: {cause}"));
+                Self(None)
+            }
+        }
+    }
+
+    /// Shows the epochs that are new in the record; a file that can't be written any more is left.
+    pub(super) fn show(&mut self, history: &History) {
+        let now = clock::now() as f64;
+        if self.0.as_mut().is_some_and(|file| file.update(history, |_| now).is_err()) {
+            self.0 = None;
+        }
+    }
+}
