@@ -187,9 +187,8 @@ fn files_named_in_the_readmes_exist() {
         let mut words = readme.code();
         words.extend(readme.blocks("sh").flat_map(str::split_whitespace).map(str::to_owned));
         // Written by `init` and `export` in examples, and by whoever has a cluster.
-        let is_users = |word: &str| {
-            ["digits.ron", "model.py"].contains(&word) || word.ends_with("sites.ron")
-        };
+        let is_users =
+            |word: &str| ["digits.ron", "model.py"].contains(&word) || word.ends_with("sites.ron");
         words.retain(|word| is_project_path(word) && !is_users(word));
         for word in words {
             assert!(readme.finds(&word), "{} names {word}", readme.name().display());

@@ -54,6 +54,8 @@ mod quality;
 mod report;
 /// What reruns and what doesn't, through the real program.
 mod reruns;
+/// Measured values and training curves for other programs.
+mod results;
 /// Scores of samples by their features.
 mod scores;
 /// Results that hosts share by a folder, and the keys by which they trust each other; tests/remote has the rest.

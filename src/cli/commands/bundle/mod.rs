@@ -52,7 +52,9 @@ pub(super) fn bundle(common: &Common, args: BundleArgs) -> Result<(), CommandErr
         terminal::note(&format!("left out, since it lies elsewhere or is too large: {name}"));
     }
     if key.is_none() {
-        terminal::note("not signed: readers can check it, but not whose it is (`pcae-run cache key NAME`)");
+        terminal::note(
+            "not signed: readers can check it, but not whose it is (`pcae-run cache key NAME`)",
+        );
     }
     Ok(())
 }
