@@ -4,6 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -109,7 +112,25 @@ fn curves(folder: &Path) -> BTreeSet<(String, u64)> {
 }
 
 #[test]
-fn curves_are_shown_while_trainings_run_and_those_of_cached_ones_beside_them() {
+fn curves_are_shown_while_a_training_runs() {
+    let sandbox = Sandbox::new(&TRAINING.replace("Epochs(3)", "Epochs(1000000)"));
+    let mut runner = sandbox
+        .command(&["pipeline.ron", "--tensorboard", "live"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let folder = sandbox.path().join("live");
+    let has_epochs = || folder.is_dir() && curves(&folder).iter().any(|(_, size)| *size > 500);
+    let waiting = (0..1500).take_while(|_| !has_epochs());
+    waiting.for_each(|_| thread::sleep(Duration::from_millis(20)));
+    let (shown, is_over) = (has_epochs(), runner.try_wait().unwrap().is_some());
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    assert!(shown && !is_over);
+}
+
+#[test]
+fn curves_of_cached_trainings_are_shown_beside_those_that_run() {
     let sandbox = Sandbox::new(TRAINING);
     sandbox.run_with(&["--until", "train-0"]).ok();
     sandbox.run_with(&["--tensorboard", "live"]).ok();

@@ -2,8 +2,9 @@
 //!
 //! Polars types stay inside this file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use polars::prelude::{Column, DataFrame, PolarsError};
 use polars_io::SerWriter;
@@ -30,17 +31,30 @@ pub struct TidyRun {
     pub device: String,
 }
 
-/// A cell; the cells of a column that are there are all numbers, all counts, or all texts.
+/// A cell of a column that differs from row to row of a run.
 #[derive(Clone, Debug, PartialEq)]
 enum TidyCell {
     Missing,
     Number(f64),
     Count(i64),
-    Text(String),
+    Text(Arc<str>),
 }
 
-/// A row: the run, then the cells of the columns between its labels and its key.
-type TidyRow = (TidyRun, Vec<TidyCell>);
+/// The type of a column, whatever its cells are: tables of other pipelines have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ColumnType {
+    Number,
+    Count,
+    Text,
+}
+
+/// A column between those of the axes and those of the run.
+#[derive(Clone, Debug, PartialEq)]
+struct TidyColumn {
+    name: &'static str,
+    of_type: ColumnType,
+    cells: Vec<TidyCell>,
+}
 
 /// A file format of data frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +82,10 @@ impl TidyFormat {
 /// Rows about runs, with one column for each axis that any run has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TidyTable {
-    /// The columns that differ from table to table.
-    columns: &'static [&'static str],
-    rows: Vec<TidyRow>,
+    runs: Vec<TidyRun>,
+    /// The run of each row.
+    run_of_row: Vec<usize>,
+    columns: Vec<TidyColumn>,
 }
 
 /// Columns before and behind those of the axes.
@@ -78,37 +93,60 @@ const LEADING: &str = "stage";
 const TRAILING: [&str; 4] = ["key", "seconds", "host", "device"];
 
 impl TidyTable {
+    fn new(columns: &[(&'static str, ColumnType)]) -> Self {
+        let column = |&(name, of_type)| TidyColumn { name, of_type, cells: Vec::new() };
+        let columns = columns.iter().map(column).collect();
+        Self { runs: Vec::new(), run_of_row: Vec::new(), columns }
+    }
+
+    /// Adds a row of the last run.
+    fn push<const COLUMNS: usize>(&mut self, cells: [TidyCell; COLUMNS]) {
+        self.run_of_row.push(self.runs.len() - 1);
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            column.cells.push(cell);
+        }
+    }
+
     /// Makes the table of measured values: a list has one row for each element, which `index` counts
     /// from 0; remarks are in `text`.
     pub fn of_results(
         runs: impl IntoIterator<Item = (TidyRun, Values)>,
         unit: impl Fn(&TidyRun, &str, &Values) -> Option<String>,
     ) -> Self {
-        let mut rows = Vec::new();
+        use ColumnType::{Count, Number, Text};
+        use TidyCell::Missing;
+        let mut table = Self::new(&[
+            ("field", Text),
+            ("index", Count),
+            ("value", Number),
+            ("text", Text),
+            ("unit", Text),
+        ]);
         for (run, values) in runs {
+            table.runs.push(run.clone());
             for (field, value) in &values {
-                let unit = unit(&run, field, &values).map_or(TidyCell::Missing, TidyCell::Text);
-                let mut add = |index: TidyCell, value: TidyCell, text: TidyCell| {
-                    let field = TidyCell::Text(field.clone());
-                    rows.push((run.clone(), vec![field, index, value, text, unit.clone()]));
-                };
+                let unit = unit(&run, field, &values);
+                let unit = unit.map_or(Missing, |unit| TidyCell::Text(unit.into()));
+                let field = TidyCell::Text(field.as_str().into());
                 match value {
                     RecordValue::Number(number) => {
-                        add(TidyCell::Missing, TidyCell::Number(*number), TidyCell::Missing);
+                        table.push([field, Missing, TidyCell::Number(*number), Missing, unit]);
                     }
                     RecordValue::Text(text) => {
-                        add(TidyCell::Missing, TidyCell::Missing, TidyCell::Text(text.clone()));
+                        let text = TidyCell::Text(text.as_str().into());
+                        table.push([field, Missing, Missing, text, unit]);
                     }
                     RecordValue::List(numbers) => {
                         for (index, &number) in numbers.iter().enumerate() {
-                            let index = TidyCell::Count(index as i64);
-                            add(index, TidyCell::Number(number), TidyCell::Missing);
+                            let (index, number) =
+                                (TidyCell::Count(index as i64), TidyCell::Number(number));
+                            table.push([field.clone(), index, number, Missing, unit.clone()]);
                         }
                     }
                 }
             }
         }
-        Self { columns: &["field", "index", "value", "text", "unit"], rows }
+        table
     }
 
     /// Makes the table of training curves: of each epoch one row for every other column of the record.
@@ -117,32 +155,37 @@ impl TidyTable {
         runs: impl IntoIterator<Item = (TidyRun, &'h [String], &'h [Vec<f64>])>,
     ) -> Self {
         const EPOCH: &str = "epoch";
-        let mut rows = Vec::new();
-        for (run, columns, epochs) in runs {
-            let epoch_at = columns.iter().position(|name| name == EPOCH);
+        let mut table = Self::new(&[
+            (EPOCH, ColumnType::Count),
+            ("field", ColumnType::Text),
+            ("value", ColumnType::Number),
+        ]);
+        for (run, names, epochs) in runs {
+            table.runs.push(run);
+            let epoch_at = names.iter().position(|name| name == EPOCH);
+            let fields: Vec<Arc<str>> = names.iter().map(|name| name.as_str().into()).collect();
             for row in epochs {
                 let epoch =
                     epoch_at.map_or(TidyCell::Missing, |at| TidyCell::Count(row[at] as i64));
-                for (name, &value) in columns.iter().zip(row) {
-                    if name != EPOCH && value.is_finite() {
-                        let field = TidyCell::Text(name.clone());
-                        let cells = vec![epoch.clone(), field, TidyCell::Number(value)];
-                        rows.push((run.clone(), cells));
+                for (at, (field, &value)) in fields.iter().zip(row).enumerate() {
+                    if Some(at) != epoch_at && value.is_finite() {
+                        let field = TidyCell::Text(Arc::clone(field));
+                        table.push([epoch.clone(), field, TidyCell::Number(value)]);
                     }
                 }
             }
         }
-        Self { columns: &[EPOCH, "field", "value"], rows }
+        table
     }
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.run_of_row.len()
     }
 
     /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.run_of_row.is_empty()
     }
 
     /// Writes the table.
@@ -170,52 +213,74 @@ impl TidyTable {
 
     /// Returns each row as an object.
     pub fn objects(&self) -> impl Iterator<Item = Map<String, Value>> {
-        let columns = self.cells();
-        (0..self.len()).map(move |row| {
-            let cell = |(name, cells): &(String, Vec<TidyCell>)| (name.clone(), cells[row].json());
-            columns.iter().map(cell).collect()
+        let axes = self.axes();
+        self.run_of_row.iter().enumerate().map(move |(row, &run)| {
+            let run = &self.runs[run];
+            let mut object = Map::new();
+            object.insert(LEADING.to_owned(), json!(run.stage));
+            for (axis, name) in &axes {
+                object.insert(name.clone(), json!(run.labels.get(*axis)));
+            }
+            for column in &self.columns {
+                object.insert(column.name.to_owned(), column.cells[row].json());
+            }
+            let trailing = [json!(run.key), json!(run.seconds), json!(run.host), json!(run.device)];
+            object.extend(TRAILING.map(str::to_owned).into_iter().zip(trailing));
+            object
         })
     }
 
     fn frame(&self) -> Result<DataFrame, PolarsError> {
-        let columns = self.cells().into_iter().map(|(name, cells)| column(&name, cells)).collect();
+        let mut columns = vec![self.text_column(LEADING, |run| Some(&run.stage))];
+        for (axis, name) in self.axes() {
+            columns.push(self.text_column(&name, |run| run.labels.get(axis)));
+        }
+        columns.extend(self.columns.iter().map(TidyColumn::column));
+        let [key, seconds, host, device] = TRAILING;
+        columns.push(self.text_column(key, |run| Some(&run.key)));
+        let times = self.run_of_row.iter().map(|&run| self.runs[run].seconds);
+        columns.push(Column::new(seconds.into(), times.collect::<Vec<_>>()));
+        columns.push(self.text_column(host, |run| Some(&run.host)));
+        columns.push(self.text_column(device, |run| Some(&run.device)));
         DataFrame::new(self.len(), columns)
     }
 
-    /// Returns every column by its name, in order.
-    fn cells(&self) -> Vec<(String, Vec<TidyCell>)> {
-        let of = |cell: &dyn Fn(&TidyRow) -> TidyCell| self.rows.iter().map(cell).collect();
-        let text = |text: &str| TidyCell::Text(text.to_owned());
-        let mut columns: Vec<(String, Vec<TidyCell>)> = Vec::new();
-        columns.push((LEADING.to_owned(), of(&|(run, _)| text(&run.stage))));
-        let axes: BTreeSet<&String> =
-            self.rows.iter().flat_map(|(run, _)| run.labels.keys()).collect();
-        for axis in axes {
-            let label = |(run, _): &TidyRow| match run.labels.get(axis) {
-                Some(label) => text(label),
-                None => TidyCell::Missing,
-            };
-            columns.push((self.axis_column(axis), of(&label)));
-        }
-        for (at, name) in self.columns.iter().enumerate() {
-            columns.push(((*name).to_owned(), of(&|(_, cells)| cells[at].clone())));
-        }
-        let trailing: [&dyn Fn(&TidyRow) -> TidyCell; 4] = [
-            &|(run, _)| text(&run.key),
-            &|(run, _)| TidyCell::Number(run.seconds),
-            &|(run, _)| text(&run.host),
-            &|(run, _)| text(&run.device),
-        ];
-        for (name, cell) in TRAILING.iter().zip(trailing) {
-            columns.push(((*name).to_owned(), of(cell)));
-        }
-        columns
+    /// Returns a column of texts that belong to the runs.
+    fn text_column(&self, name: &str, text: impl Fn(&TidyRun) -> Option<&String>) -> Column {
+        let cells = self.run_of_row.iter().map(|&run| text(&self.runs[run]).map(String::as_str));
+        Column::new(name.into(), cells.collect::<Vec<_>>())
     }
 
-    /// Returns the name of an axis' column, which no other column has.
-    fn axis_column(&self, axis: &str) -> String {
-        let is_taken = axis == LEADING || TRAILING.contains(&axis) || self.columns.contains(&axis);
-        if is_taken { format!("axis_{axis}") } else { axis.to_owned() }
+    /// Returns every axis with the name of its column, which no other column has.
+    fn axes(&self) -> BTreeMap<&str, String> {
+        let axes: BTreeSet<&str> =
+            self.runs.iter().flat_map(|run| run.labels.keys()).map(String::as_str).collect();
+        let is_ours = |name: &str| {
+            name == LEADING
+                || TRAILING.contains(&name)
+                || self.columns.iter().any(|column| column.name == name)
+        };
+        let named = axes.iter().map(|&axis| {
+            let mut name = axis.to_owned();
+            while is_ours(&name) || name != axis && axes.contains(name.as_str()) {
+                name = format!("axis_{name}");
+            }
+            (axis, name)
+        });
+        named.collect()
+    }
+}
+
+impl TidyColumn {
+    fn column(&self) -> Column {
+        let (name, cells) = (self.name.into(), self.cells.iter());
+        match self.of_type {
+            ColumnType::Number => {
+                Column::new(name, cells.map(TidyCell::number).collect::<Vec<_>>())
+            }
+            ColumnType::Count => Column::new(name, cells.map(TidyCell::count).collect::<Vec<_>>()),
+            ColumnType::Text => Column::new(name, cells.map(TidyCell::text).collect::<Vec<_>>()),
+        }
     }
 }
 
@@ -225,36 +290,20 @@ impl TidyCell {
             Self::Missing => Value::Null,
             Self::Number(number) => json!(number),
             Self::Count(count) => json!(count),
-            Self::Text(text) => json!(text),
+            Self::Text(text) => json!(&**text),
         }
     }
-}
 
-/// Makes a column of the type of its cells; of texts if there are none.
-fn column(name: &str, cells: Vec<TidyCell>) -> Column {
-    let first = cells.iter().find(|cell| **cell != TidyCell::Missing);
-    match first {
-        Some(TidyCell::Number(_)) => {
-            let number = |cell: TidyCell| match cell {
-                TidyCell::Number(number) => Some(number),
-                _ => None,
-            };
-            Column::new(name.into(), cells.into_iter().map(number).collect::<Vec<_>>())
-        }
-        Some(TidyCell::Count(_)) => {
-            let count = |cell: TidyCell| match cell {
-                TidyCell::Count(count) => Some(count),
-                _ => None,
-            };
-            Column::new(name.into(), cells.into_iter().map(count).collect::<Vec<_>>())
-        }
-        Some(TidyCell::Text(_) | TidyCell::Missing) | None => {
-            let text = |cell: TidyCell| match cell {
-                TidyCell::Text(text) => Some(text),
-                _ => None,
-            };
-            Column::new(name.into(), cells.into_iter().map(text).collect::<Vec<_>>())
-        }
+    const fn number(&self) -> Option<f64> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
+    }
+
+    const fn count(&self) -> Option<i64> {
+        if let Self::Count(count) = self { Some(*count) } else { None }
+    }
+
+    fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
 
@@ -313,6 +362,23 @@ mod tests {
                  b,,,seconds,,1e-7,,s,{key},1.5,\"node, 1\",flex\n"
             )
         );
+    }
+
+    #[test]
+    fn columns_have_their_types_and_names_whatever_is_in_them() {
+        let remark = values(&[("remark", RecordValue::Text("none".to_owned()))]);
+        let labels = [("host", "a"), ("axis_host", "b")];
+        let table = TidyTable::of_results([(run("c", &labels), remark)], |_, _, _| None);
+        let frame = table.frame().unwrap();
+        let schema: Vec<String> =
+            frame.columns().iter().map(|c| format!("{} {}", c.name(), c.dtype())).collect();
+        assert_eq!(
+            schema.join(", "),
+            "stage str, axis_host str, axis_axis_host str, field str, index i64, value f64, \
+             text str, unit str, key str, seconds f64, host str, device str"
+        );
+        let row = table.objects().next().unwrap();
+        assert_eq!((&row["axis_host"], &row["axis_axis_host"]), (&json!("b"), &json!("a")));
     }
 
     #[test]

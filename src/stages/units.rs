@@ -13,6 +13,7 @@ pub fn unit(stage: &AnyStage, value: &str, record: &Values) -> Option<String> {
             let is_time = value.contains("seconds") || value.ends_with("_quartile");
             is_time.then(|| "s".to_owned())
         }
+        AnyStage::Classify(_) => value.ends_with("_percent").then(|| "%".to_owned()),
         AnyStage::Score(score) => match (&score.metric, value) {
             (MetricSpec::Reconstruction, "reconstruction") => match record.get("loss") {
                 Some(RecordValue::Text(loss)) => Some(loss.clone()),

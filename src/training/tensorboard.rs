@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::History;
 
-/// How the names of event files begin.
+/// How the names of event files begin, and how ours end: those of other programs are left alone.
 const PREFIX: &str = "events.out.tfevents.";
+const SUFFIX: &str = ".pcae-run";
 
 /// An event file that grows with a training.
 #[derive(Debug)]
@@ -22,14 +23,14 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Starts the only event file of a folder. `owner` names the training; times are in seconds since
-    /// 1970.
+    /// Starts the event file of a folder, in place of an earlier one. `owner` names the training; times
+    /// are in seconds since 1970.
     pub fn create(folder: &Path, owner: &str, now: f64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        for old in event_files(folder)? {
+        for old in own_files(folder)? {
             fs::remove_file(old)?;
         }
-        let mut file = File::create(folder.join(format!("{PREFIX}{now:.0}.{owner}")))?;
+        let mut file = File::create(folder.join(format!("{PREFIX}{now:.0}.{owner}{SUFFIX}")))?;
         file.write_all(&framed(&version(now)))?;
         Ok(Self { file, rows: 0 })
     }
@@ -46,23 +47,24 @@ impl EventFile {
 
     /// Returns whether a folder has all rows of a record of this owner.
     pub fn is_complete(folder: &Path, owner: &str, history: &History) -> bool {
-        let files = event_files(folder).unwrap_or_default();
+        let files = own_files(folder).unwrap_or_default();
         let [file] = &files[..] else {
             return false;
         };
-        let is_own = file.extension().is_some_and(|ending| ending == owner);
+        let is_own = file.to_string_lossy().ends_with(&format!(".{owner}{SUFFIX}"));
         let rows = history.rows.iter().map(|row| framed(&epoch(&history.columns, row, 0.0)).len());
         let length = framed(&version(0.0)).len() + rows.sum::<usize>();
         is_own && fs::metadata(file).is_ok_and(|found| found.len() == length as u64)
     }
 }
 
-fn event_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn own_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let paths = fs::read_dir(folder)?.map(|item| item.map(|item| item.path()));
-    let is_event_file = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+    let is_own = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     };
-    paths.filter(|path| path.as_ref().map_or(true, is_event_file)).collect()
+    paths.filter(|path| path.as_ref().map_or(true, is_own)).collect()
 }
 
 // Fields of `Event`, `Summary` and `Summary.Value`, as (number << 3 | wire type).
@@ -187,6 +189,8 @@ mod tests {
     fn a_training_that_starts_again_replaces_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("train-0");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("events.out.tfevents.50.host"), "of another program").unwrap();
         let mut first = EventFile::create(&path, "one", 100.0).unwrap();
         first.update(&history(2), |_| 101.0).unwrap();
         first.update(&history(5), |_| 102.0).unwrap();
@@ -195,9 +199,10 @@ mod tests {
         assert!(!EventFile::is_complete(&path, "two", &history(5)));
         let mut second = EventFile::create(&path, "two", 200.0).unwrap();
         second.update(&history(5), |_| 201.0).unwrap();
-        let names: Vec<_> =
+        let mut names: Vec<_> =
             fs::read_dir(&path).unwrap().map(|item| item.unwrap().file_name()).collect();
-        assert_eq!(names, ["events.out.tfevents.200.two"]);
+        names.sort();
+        assert_eq!(names, ["events.out.tfevents.200.two.pcae-run", "events.out.tfevents.50.host"]);
         assert!(EventFile::is_complete(&path, "two", &history(5)));
     }
 }
