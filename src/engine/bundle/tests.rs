@@ -504,7 +504,7 @@ fn with_trusted_keys_only_their_bundles_are_taken() {
         take(&path, &anyone()).unwrap();
         take(&path, &trust).unwrap_err().to_string()
     };
-    assert!(refused(None).ends_with("without a signature"));
+    assert!(refused(None).ends_with("is not signed"));
     assert!(refused(Some(&other)).contains("signed by `other`, which is not among the trusted"));
     assert!(refused(Some(&namesake)).contains("not of the trusted key of this name"));
     packed(&path, Some(&own));
