@@ -39,7 +39,7 @@ const DEPENDENCIES: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("numerics", &[]),
     ("statistics", &[]),
-    ("device", &[]),
+    ("device", &["kernels"]),
     ("geometry", &["numerics"]),
     ("dimension", &["geometry", "numerics"]),
     ("report", &["data", "geometry", "numerics", "statistics"]),
@@ -201,6 +201,26 @@ fn files_have_a_purpose_and_nothing_unfinished() {
         assert!(text.starts_with("//!"), "{name} does not say what it is for");
         for word in ["TODO", "FIXME", "XXX", "unimplemented!", "todo!"] {
             assert!(!text.contains(word), "{name} contains {word}");
+        }
+    }
+}
+
+/// A read in a training step would leave a GPU idle for longer than the step takes: all go through
+/// `device/transfers.rs`, which counts them, and tests look at the counts.
+#[test]
+fn tensors_are_filled_and_read_where_it_is_counted() {
+    let of_tests = ["reference.rs", "fixture.rs", "tests.rs"];
+    for folder in ["src/models", "src/training", "src/evaluation", "src/stages"] {
+        let sources = sources(folder).into_iter();
+        for (name, text) in
+            sources.filter(|(name, _)| of_tests.iter().all(|end| !name.ends_with(end)))
+        {
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let lines = code.lines().filter(|line| !line.contains("Param::from_data("));
+            for line in lines {
+                let calls = ["from_data(", "from_floats(", "into_data(", "to_data(", "into_scalar"];
+                assert!(!calls.iter().any(|call| line.contains(call)), "{name}: {line}");
+            }
         }
     }
 }

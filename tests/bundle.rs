@@ -205,7 +205,7 @@ fn with_a_trusted_key_only_bundles_with_its_signature_are_taken() {
     let [(lab, lab_public), (_, other_public)] = &keys;
     let unsigned = packed(&[]);
     let (_, refused) = replay(&unsigned, &["--trust", lab_public]);
-    assert!(refused.fails_with(2).stderr.contains("without a signature"));
+    assert!(refused.fails_with(2).stderr.contains("it is not signed"));
     let (_, taken) = replay(&unsigned, &["--trust", lab_public, "--allow-unsigned"]);
     assert!(taken.ok().stderr.contains("nobody vouches for it"));
     let signed = packed(&["--sign", lab]);

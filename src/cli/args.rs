@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::device::DeviceName;
+use crate::device::DeviceChoice;
 use crate::engine::plan::select::Choice;
 use crate::engine::remote::PublicKey;
 use crate::engine::site::{ExecutorKind, Site};
@@ -71,9 +71,10 @@ pub(crate) struct Common {
     /// Do not use the network: downloads must already be in the data folder or the cache
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Run models on this device (see `pcae-run doctor`)
+    /// Run models on these devices: `flex` or `libtorch` (processor), `libtorch-cuda`, `cuda` or `wgpu` (all
+    /// GPUs that are there), `cuda:0,2` (some of them); see `pcae-run doctor`
     #[arg(long, global = true, value_name = "NAME", default_value = "flex")]
-    pub device: DeviceName,
+    pub device: DeviceChoice,
     /// Choose a scale of the pipeline, if it has several
     #[arg(long, global = true, value_name = "NAME")]
     pub scale: Option<String>,
@@ -139,8 +140,8 @@ pub(crate) struct RunnerArgs {
     /// Stop a stage after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
-    /// Run up to this many model stages in parallel [default: number of processor cores, or 1 on a
-    /// GPU]
+    /// Run up to this many model stages in parallel on each device [default: number of processor cores,
+    /// or 1 on a GPU]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub device_jobs: Option<usize>,
     /// Stop waiting for another run after this many seconds
@@ -617,6 +618,12 @@ pub(crate) enum CacheCommand {
 /// What `doctor` does as a job of another one
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Train each network of the paper for some seconds, on every device that this build can use
+    #[arg(long)]
+    pub measure: bool,
+    /// With --measure: predict how long this pipeline would take on each device, at its scale for GPUs
+    #[arg(value_name = "FILE", requires = "measure")]
+    pub file: Option<PathBuf>,
     /// Tell the machine that asks in this folder
     #[arg(long, hide = true)]
     pub report: Option<PathBuf>,

@@ -43,7 +43,7 @@ pub(crate) fn open(
     let signing_key = signing_key(&common.site)?;
     let mut trust = trust(&common.site, args.allow_unsigned)?;
     trust.same_machine = args.same_machine;
-    trust.device = common.device.to_string();
+    trust.device = common.device.kind().to_string();
     let settings = RemoteSettings { address, trust, signing_key };
     Ok(Some(Arc::new(Remote::open(settings).map_err(CommandError::usage)?)))
 }

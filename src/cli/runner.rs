@@ -57,18 +57,23 @@ struct Interrupts {
 }
 
 impl<'a> Runner<'a> {
-    /// Checks the device.
+    /// Checks the devices.
     pub(crate) fn new(
         common: &'a Common,
         args: &'a RunnerArgs,
         backend: &str,
     ) -> Result<Self, CommandError> {
         let executor = executor_kind(common, args);
+        let mut options = run_options(common, args, backend);
         // Elsewhere, stages run on devices that this machine need not have.
         if executor == ExecutorKind::Local {
-            device::probe(common.device).map_err(CommandError::usage)?;
+            let devices = common.device.devices().map_err(CommandError::usage)?;
+            // Of several, those that do not work are left out when it turns out.
+            if let [only] = devices[..] {
+                device::probe(only).map_err(CommandError::usage)?;
+            }
+            options.devices = devices.iter().map(ToString::to_string).collect();
         }
-        let mut options = run_options(common, args, backend);
         if executor == ExecutorKind::Slurm {
             let jobs = common.jobs.unwrap_or(cluster::MOST_STAGES);
             (options.jobs, options.device_jobs) = (jobs, args.device_jobs.unwrap_or(jobs));
@@ -269,9 +274,9 @@ fn run_options(common: &Common, args: &RunnerArgs, backend: &str) -> RunOptions 
     let cores = host::cores();
     RunOptions {
         jobs: common.jobs.unwrap_or(cores),
-        device_jobs: args.device_jobs.unwrap_or_else(|| device_jobs(common.device)),
+        device_jobs: args.device_jobs.unwrap_or_else(|| device_jobs(&common.device)),
         cores,
-        device: common.device.to_string(),
+        devices: vec![common.device.first().to_string()],
         curves: args
             .tensorboard
             .as_ref()

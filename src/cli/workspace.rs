@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::args::Common;
 use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
-use crate::device::{self, DeviceName};
+use crate::device::DeviceChoice;
 use crate::engine::cache::{Cache, CacheError, Check, InUse, LeaseTerms, ReachedBy, StoredResult};
 use crate::engine::digest::ContentDigest;
 use crate::engine::pipeline::extend::Extendable;
@@ -45,8 +45,8 @@ impl Workspace {
         common: &Common,
         file: Option<&Path>,
     ) -> Result<Self, CommandError> {
-        device::open(common.device).map_err(CommandError::usage)?;
-        let backend = device::family(common.device);
+        common.device.kind().check_built().map_err(CommandError::usage)?;
+        let backend = common.device.kind().family();
         // A mistake in the file must not leave an empty cache folder behind.
         let mut cache = None;
         let path = if let Some(path) = file {
@@ -242,7 +242,7 @@ pub(crate) fn hold(cache: &Cache) -> Result<Option<InUse>, CommandError> {
 }
 
 /// Returns how many stages use a device in parallel unless the user says otherwise.
-pub(crate) fn device_jobs(device: DeviceName) -> usize {
+pub(crate) fn device_jobs(device: &DeviceChoice) -> usize {
     if device.is_processor() { host::cores() } else { 1 }
 }
 

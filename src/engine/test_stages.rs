@@ -1,7 +1,9 @@
 //! Test stages, numbers and sums, to test the engine's promises in milliseconds.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::panic_any;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,7 @@ use crate::engine::run::sharing::Sharing;
 use crate::engine::run::status::{self, StageStatus};
 use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactReader, ArtifactWriter};
 use crate::engine::stage::context::{DownloadPolicy, RunContext, StageError};
-use crate::engine::stage::{Each, Input, Inputs, Kind, Stage, StageRef, StageSet};
+use crate::engine::stage::{Each, Input, Inputs, Kind, Needs, Stage, StageRef, StageSet};
 
 /// A number in a file.
 #[derive(Debug)]
@@ -62,6 +64,13 @@ pub(crate) enum TestStage {
     Fail {
         message: String,
     },
+    /// A constant that is computed on a device.
+    Model {
+        value: i64,
+        /// What the device panics with instead.
+        #[serde(default)]
+        panics: Option<String>,
+    },
     /// A constant that also measures something of its run.
     Measured {
         value: i64,
@@ -94,6 +103,15 @@ impl StageSet for TestStage {
         self
     }
 
+    fn check_device(name: &str) -> Result<(), String> {
+        if name.starts_with("broken") { Err(format!("`{name}` fell off the bus")) } else { Ok(()) }
+    }
+
+    fn explain_panic(&self, device: &str, panic: &(dyn Any + Send)) -> Option<String> {
+        let text = panic.downcast_ref::<String>()?;
+        text.starts_with("no memory").then(|| format!("`{device}` is full: lower `value`"))
+    }
+
     fn reserved_report_file(stage: &str) -> Option<&'static str> {
         (stage == "report").then_some("report.tex")
     }
@@ -107,6 +125,7 @@ impl Stage for TestStage {
             Self::Sum { .. } => "Sum",
             Self::Total { .. } => "Total",
             Self::Fail { .. } => "Fail",
+            Self::Model { .. } => "Model",
             Self::Measured { .. } => "Measured",
             Self::Ticks { .. } => "Ticks",
             Self::Count { .. } => "Count",
@@ -118,9 +137,16 @@ impl Stage for TestStage {
         matches!(self, Self::Total { .. })
     }
 
+    fn needs(&self) -> Needs {
+        if matches!(self, Self::Model { .. }) { Needs::Device } else { Needs::Cpu }
+    }
+
     fn inputs(&self) -> Vec<Input> {
         match self {
-            Self::Constant { .. } | Self::Fail { .. } | Self::Measured { .. } => Vec::new(),
+            Self::Constant { .. }
+            | Self::Fail { .. }
+            | Self::Model { .. }
+            | Self::Measured { .. } => Vec::new(),
             Self::Abs { of } | Self::Ticks { of } => vec![of.input("of")],
             Self::Sum { left, right, .. } => vec![left.input("left"), right.input("right")],
             Self::Total { of } => vec![of.input("of")],
@@ -145,6 +171,8 @@ impl Stage for TestStage {
             }
             Self::Total { of } => context.load_each(of)?.iter().map(|(_, number)| number.0).sum(),
             Self::Fail { message } => return Err(message.clone().into()),
+            Self::Model { panics: Some(message), .. } => panic_any(message.clone()),
+            Self::Model { value, .. } => *value,
             Self::Measured { value, ticks } => {
                 context.measured("ticks", ticks.clone());
                 *value
@@ -335,12 +363,16 @@ impl Fixture {
         sharing: Option<&mut Sharing>,
         emit: &mut dyn FnMut(Event),
     ) -> RunReport {
-        let (plan, cache) = (self.plan(), self.cache());
-        let options = RunOptions {
+        self.run_as(&Self::options(on_error), executor, choice, sharing, emit)
+    }
+
+    /// Returns how tests run.
+    pub(crate) fn options(on_error: OnError) -> RunOptions {
+        RunOptions {
             jobs: 2,
             device_jobs: 1,
             cores: 2,
-            device: "cpu".to_owned(),
+            devices: vec!["cpu".to_owned()],
             backend: "test".to_owned(),
             curves: None,
             offline: true,
@@ -348,10 +380,22 @@ impl Fixture {
             timeout: None,
             retries: 0,
             only_look: false,
-        };
+        }
+    }
+
+    /// Runs in a way of its own.
+    pub(crate) fn run_as(
+        &self,
+        options: &RunOptions,
+        executor: &mut dyn Executor,
+        choice: &Choice,
+        sharing: Option<&mut Sharing>,
+        emit: &mut dyn FnMut(Event),
+    ) -> RunReport {
+        let (plan, cache) = (self.plan(), self.cache());
         let selection = choice.select(&plan).unwrap();
         let (statuses, _) = status::of_plan(&plan, &cache, &options.backend).unwrap();
-        let scheduler = Scheduler::new(&plan, &cache, &options, &selection, statuses, emit);
+        let scheduler = Scheduler::new(&plan, &cache, options, &selection, statuses, emit);
         scheduler.sharing(sharing).run(executor, &|| 0).unwrap()
     }
 

@@ -1,8 +1,9 @@
 //! What a model sees of the training between steps: some or all samples, in small chunks.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use crate::data::SampleSet;
+use crate::device::{Readback, send};
 use crate::numerics::{Points, Seed};
 
 /// Samples on the device at a time; bounds memory, does not change results.
@@ -42,18 +43,18 @@ pub fn map_rows(
     device: &Device,
     apply: &dyn Fn(Tensor<2>) -> Tensor<2>,
 ) -> Points {
-    let mut values = Vec::new();
+    let mut values = Readback::default();
     let mut width = 1;
     for chunk in rows.chunks(CHUNK) {
         let results = apply(rows_on(samples, chunk, device));
         width = results.dims()[1];
-        values.extend(results.into_data().iter::<f32>());
+        values.push(results);
     }
-    Points::from_rows(width, values)
+    Points::from_rows(width, values.take())
 }
 
 /// Returns the chosen samples on a device: `[rows, values]`.
 pub fn rows_on(samples: &SampleSet, rows: &[usize], device: &Device) -> Tensor<2> {
     let shape = [rows.len(), samples.form().values()];
-    Tensor::from_data(TensorData::new(samples.batch(rows), shape), device)
+    send(samples.batch(rows), shape, device)
 }

@@ -4,11 +4,12 @@
 //! compared with a normal prior of given variances.
 //! Checked against: tests/reference/models.json (PyTorch).
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::encoder::Encoder;
+use crate::device::send;
 
 /// Normal distributions of the codes of a batch.
 pub(super) struct Gaussian {
@@ -38,7 +39,7 @@ impl Gaussian {
     pub(super) fn draw_from(&self, rng: &mut ChaCha8Rng) -> Tensor<2> {
         let shape = self.mean.dims();
         let noise = noise(rng, shape.iter().product());
-        self.draw(Tensor::from_data(TensorData::new(noise, shape), &self.mean.device()))
+        self.draw(send(noise, shape, &self.mean.device()))
     }
 
     /// Returns the divergence from a centered normal prior with these variances, summed over
@@ -47,7 +48,7 @@ impl Gaussian {
         let device = self.mean.device();
         let row = |value: fn(f64) -> f64| {
             let values: Vec<f32> = prior.iter().map(|&variance| value(variance) as f32).collect();
-            Tensor::<2>::from_data(TensorData::new(values, [1, prior.len()]), &device)
+            send(values, [1, prior.len()], &device)
         };
         let second_moment = self.mean.clone().square() + self.log_variance.clone().exp();
         let terms = second_moment * row(f64::recip) - self.log_variance.clone() + row(f64::ln);

@@ -12,7 +12,7 @@
 use std::num::NonZeroUsize;
 
 use burn::module::Module;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,7 @@ use super::{
     ModelError, ModelSettings, Reconstruction, StepPosition,
 };
 use crate::data::SampleForm;
+use crate::device::send;
 
 /// Settings of an HAE, for instance `Hae(latent: 16, network: Conv(channels: [16, 32]))`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,11 +101,13 @@ pub struct Hae {
 }
 
 impl Hae {
-    /// Returns the codes without those beyond a prefix.
-    fn prefix(&self, codes: &Tensor<2>, length: usize) -> Tensor<2> {
-        let mask: Vec<f32> = (0..self.latent).map(|c| f32::from(u8::from(c < length))).collect();
-        let mask = TensorData::new(mask, [1, self.latent]);
-        codes.clone() * Tensor::from_data(mask, &codes.device())
+    /// Returns for each prefix, from the shortest to the whole code, 1 for the coordinates in it and 0
+    /// for the others.
+    fn prefix_masks(&self, device: &Device) -> Vec<Tensor<2>> {
+        let count = self.latent;
+        let is_in = |at: usize| f32::from(u8::from(at % count <= at / count));
+        let table = send((0..count * count).map(is_in).collect(), [count, count], device);
+        (0..count).map(|prefix| table.clone().narrow(0, prefix, 1)).collect()
     }
 
     /// Returns the codes, with nothing to be learned through the settled coordinates.
@@ -154,10 +157,12 @@ impl Autoencoder for Hae {
         let whole = self.ae.loss_of(codes.clone(), &batch.inputs);
         let of_whole = self.ae.decoder.statistics();
         let mut total = Tensor::zeros([1], &codes.device());
-        for (index, &weight) in self.weights.iter().enumerate() {
-            let loss = match index + 1 {
-                length if length == self.latent => whole.clone(),
-                length => self.ae.loss_of(self.prefix(&codes, length), &batch.inputs),
+        let masks = self.prefix_masks(&codes.device());
+        for ((index, &weight), mask) in self.weights.iter().enumerate().zip(masks) {
+            let loss = if index + 1 == self.latent {
+                whole.clone()
+            } else {
+                self.ae.loss_of(codes.clone() * mask, &batch.inputs)
             };
             total = total + loss.mul_scalar(weight);
         }
@@ -178,11 +183,12 @@ impl Autoencoder for Hae {
         let mut whole = total.clone();
         let mut code_gradient = codes.clone().inner().zeros_like();
         let before = self.ae.decoder.statistics();
-        for (index, &weight) in self.weights.iter().enumerate() {
+        let masks = self.prefix_masks(&codes.device());
+        for ((index, &weight), mask) in self.weights.iter().enumerate().zip(masks) {
             if index + 1 == self.latent {
                 self.ae.decoder.set_statistics(before.clone());
             }
-            let loss = self.ae.loss_of(self.prefix(&middle, index + 1), &batch.inputs);
+            let loss = self.ae.loss_of(middle.clone() * mask, &batch.inputs);
             let mut of_prefix = loss.clone().mul_scalar(weight).backward();
             if let Some(gradient) = middle.grad_remove(&mut of_prefix) {
                 code_gradient = code_gradient + gradient;
@@ -236,6 +242,8 @@ impl Autoencoder for Hae {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::TensorData;
+
     use super::*;
     use crate::data::ImageShape;
     use crate::device::{open_for_training, test_device};

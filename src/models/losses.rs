@@ -147,11 +147,11 @@ fn cross_entropies(output: Tensor<2>, stands_for: Output, samples: Tensor<2>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{DeviceName, open};
+    use crate::device::{open, test_device};
 
     #[test]
     fn reconstruction_sums_or_averages_over_values_and_averages_over_samples() {
-        let device = open(DeviceName::default()).unwrap();
+        let device = open(test_device()).unwrap();
         let logits = Tensor::<2>::zeros([2, 3], &device);
         let images = Tensor::<2>::ones([2, 3], &device);
         let loss = |kind: Reconstruction| {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn extreme_outputs_give_finite_losses() {
-        let device = open(DeviceName::default()).unwrap();
+        let device = open(test_device()).unwrap();
         let samples = Tensor::<2>::from_floats([[0.0, 0.0]], &device);
         let extreme = Tensor::<2>::from_floats([[200.0, -200.0]], &device);
         let loss = |stands_for| {

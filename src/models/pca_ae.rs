@@ -15,7 +15,7 @@
 use std::num::NonZeroUsize;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,7 @@ use super::{
     ModelError, ModelSettings, Reconstruction,
 };
 use crate::data::SampleForm;
+use crate::device::send;
 use crate::numerics::units::NonNegativeF64;
 use crate::numerics::{Points, Seed};
 
@@ -232,8 +233,7 @@ impl PcaAe {
     fn earlier_codes(&self, batch: &Batch) -> Tensor<2> {
         let width = self.earlier.width();
         let rows = batch.rows.iter().flat_map(|&row| self.earlier.row(row).iter().copied());
-        let data = TensorData::new(rows.collect::<Vec<_>>(), [batch.rows.len(), width]);
-        Tensor::from_data(data, &batch.inputs.device())
+        send(rows.collect(), [batch.rows.len(), width], &batch.inputs.device())
     }
 }
 

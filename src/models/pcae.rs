@@ -27,6 +27,7 @@ use super::{
     ModelError, ModelSettings, Reconstruction, StepPosition,
 };
 use crate::data::SampleForm;
+use crate::device::send;
 use crate::numerics::units::NonNegativeF64;
 
 /// Settings of a PCAE, for instance `Pcae(latent: 16, network: Conv(channels: [16, 32]), beta: 16,
@@ -125,9 +126,9 @@ impl Pcae {
     /// Returns the weighted sum of the coordinates' variances, given codes with a mean of zero.
     fn variance(&self, centered: Tensor<2>) -> Tensor<1> {
         let gamma: Vec<f32> = self.gamma.iter().map(|&weight| weight as f32).collect();
-        let gamma = Tensor::<1>::from_floats(gamma.as_slice(), &centered.device());
+        let gamma: Tensor<2> = send(gamma, [1, self.gamma.len()], &centered.device());
         let variances = centered.square().mean_dim(0); // [1, latent]
-        (variances * gamma.unsqueeze()).sum()
+        (variances * gamma).sum()
     }
 }
 

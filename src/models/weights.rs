@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use thiserror::Error;
+
+use crate::device::{read, send};
 
 /// Says why weights cannot be read or do not fit a model.
 #[derive(Debug, Error)]
@@ -87,8 +89,7 @@ pub struct WeightArray {
 impl WeightArray {
     /// Reads the values of a tensor.
     pub(super) fn of<const D: usize>(tensor: Tensor<D>) -> Self {
-        let data = tensor.into_data();
-        Self { shape: data.shape().to_vec(), values: data.iter::<f32>().collect() }
+        Self { shape: tensor.dims().to_vec(), values: read(tensor) }
     }
 }
 
@@ -193,10 +194,9 @@ impl ModuleMapper for Writer {
         let expected = param.dims().to_vec();
         let problem = match self.left.remove(&name) {
             Some(array) if array.shape == expected => {
-                let device = param.device();
-                let data = TensorData::new(array.values, array.shape);
+                let (device, shape) = (param.device(), param.dims());
                 return param.map(|old| {
-                    Tensor::from_data(data, &device).set_require_grad(old.is_require_grad())
+                    send(array.values, shape, &device).set_require_grad(old.is_require_grad())
                 });
             }
             Some(array) => WeightsError::Shape { name, expected, found: array.shape },

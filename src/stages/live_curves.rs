@@ -1,6 +1,11 @@
-//! Curves of a training that are shown while it runs, if anybody wants to see them.
+//! Curves of trainings that are shown to TensorBoard: while they run, or afterwards.
 
+use std::io;
+use std::path::Path;
+
+use super::EPOCH_SECONDS;
 use crate::engine::stage::context::RunContext;
+use crate::engine::stage::run_record::RunRecord;
 use crate::engine::system::clock;
 use crate::training::{EventFile, History};
 
@@ -31,4 +36,21 @@ impl LiveCurves {
             self.0 = None;
         }
     }
+}
+
+/// Writes the curves of a training that has ended, unless the folder has them: as they would have been
+/// shown, epoch by epoch.
+pub fn write_curves(
+    folder: &Path,
+    owner: &str,
+    history: &History,
+    run: &RunRecord,
+) -> io::Result<()> {
+    if EventFile::is_complete(folder, owner, history) {
+        return Ok(());
+    }
+    let seconds = run.measured.get(EPOCH_SECONDS).map(Vec::as_slice).unwrap_or_default();
+    let later = |epoch: usize| seconds.iter().skip(epoch + 1).sum::<f64>();
+    let time = |epoch: usize| run.finished as f64 - later(epoch);
+    EventFile::create(folder, owner, time(0))?.update(history, time)
 }

@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod calibration;
+mod compute_device;
 mod cost;
 mod epoch_timer;
 mod live_curves;
@@ -21,6 +22,8 @@ mod settings_in_words;
 mod test_inputs;
 mod units;
 
+use std::any::Any;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +33,10 @@ use crate::engine::stage::{Stage, StageSet};
 use crate::report::folder;
 
 pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
-pub use calibration::{default_rate, measure_rate};
+pub use calibration::{TrainingRate, default_rate, measure_rate, paper_rates};
 pub use command::AnyFiles;
 pub use features::{FeatureNetwork, InceptionSpec};
+pub use live_curves::write_curves;
 pub use missing_files::{MissingFile, missing_files};
 pub use outside::why_outside;
 pub use pytorch::{PytorchError, is_model, leaves_model, pytorch_files};
@@ -72,6 +76,14 @@ macro_rules! stage_kinds {
                 match self {
                     $(Self::$kind(stage) => stage,)+
                 }
+            }
+
+            fn check_device(name: &str) -> Result<(), String> {
+                compute_device::check(name)
+            }
+
+            fn explain_panic(&self, device: &str, panic: &(dyn Any + Send)) -> Option<String> {
+                compute_device::explain(self, device, panic)
             }
 
             fn reserved_report_file(stage: &str) -> Option<&'static str> {

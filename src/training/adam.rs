@@ -11,11 +11,12 @@
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::device::{read, send};
 use crate::kernels::{AdamState, AdamStep};
 use crate::models::{Gradients, ParameterPath, WeightArray, Weights};
 use crate::numerics::units::{Fraction, NonNegativeF64, PositiveF64};
@@ -141,9 +142,8 @@ impl Adam {
     pub(super) fn moments(&self) -> [Weights; 2] {
         let collect = |pick: fn(&Moments) -> &Tensor<1>| {
             let arrays = self.moments.iter().map(|(name, moments)| {
-                let data = pick(moments).to_data();
-                let shape = data.shape().to_vec();
-                (name.clone(), WeightArray { shape, values: data.iter::<f32>().collect() })
+                let values = read(pick(moments).clone());
+                (name.clone(), WeightArray { shape: vec![values.len()], values })
             });
             Weights(arrays.collect())
         };
@@ -153,7 +153,8 @@ impl Adam {
     /// Takes back what [`Adam::moments`] returned after this many steps.
     pub(super) fn restore(&mut self, steps: usize, [first, second]: [Weights; 2], device: &Device) {
         let tensor = |array: WeightArray| {
-            Tensor::<1>::from_data(TensorData::new(array.values, array.shape), device)
+            let count = array.values.len();
+            send(array.values, [count], device)
         };
         self.steps = steps;
         self.moments = first

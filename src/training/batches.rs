@@ -11,9 +11,10 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::Scope;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Device;
 
 use crate::data::SampleSet;
+use crate::device::send;
 use crate::geometry::{Distances, euclidean};
 use crate::models::Batch;
 use crate::numerics::Seed;
@@ -124,9 +125,7 @@ impl HostBatch {
     /// Copies the batch to a device, with the random numbers of its step.
     pub(super) fn on(self, device: &Device, noise: Option<(usize, Vec<f32>)>) -> Batch {
         let count = self.rows.len();
-        let table = |values: Vec<f32>, width| {
-            Tensor::from_data(TensorData::new(values, [count, width]), device)
-        };
+        let table = |values: Vec<f32>, width| send(values, [count, width], device);
         let width = self.inputs.len() / count.max(1);
         Batch {
             inputs: table(self.inputs, width),

@@ -33,27 +33,29 @@ impl<'a> CheckpointWriter<'a> {
         every.is_some_and(|every| step.is_multiple_of(every.steps(per_epoch)))
     }
 
-    /// Writes a checkpoint if one is due: always when the run is about to stop, or the state is to be
+    /// Returns whether a checkpoint is due: always when the run is about to stop, or the state is to be
     /// kept for good.
-    pub(super) fn write_if_due(
+    pub(super) fn is_due(&self, epoch_ended: bool, stops: bool, retention: Retention) -> bool {
+        let Some(settings) = self.settings else {
+            return false;
+        };
+        let since = self.last.elapsed();
+        let has_paid_off = self.cost.as_secs_f64() <= settings.overhead * since.as_secs_f64();
+        let is_time = has_paid_off && (epoch_ended || since >= LONGEST);
+        is_time || stops || retention == Retention::Permanent
+    }
+
+    /// Writes a checkpoint.
+    pub(super) fn write(
         &mut self,
-        epoch_ended: bool,
-        stops: bool,
-        for_good: bool,
-        state: impl FnOnce() -> Checkpoint,
+        state: &Checkpoint,
+        retention: Retention,
     ) -> Result<(), CheckpointError> {
         let Some(settings) = self.settings else {
             return Ok(());
         };
-        let since = self.last.elapsed();
-        let has_paid_off = self.cost.as_secs_f64() <= settings.overhead * since.as_secs_f64();
-        let is_due = has_paid_off && (epoch_ended || since >= LONGEST);
-        let retention = if for_good { Retention::Permanent } else { Retention::Rolling };
-        if !(is_due || stops || retention == Retention::Permanent) {
-            return Ok(());
-        }
         let began = Instant::now();
-        checkpoint::save(&settings.folder, &settings.owner, &state(), retention)?;
+        checkpoint::save(&settings.folder, &settings.owner, state, retention)?;
         self.last = Instant::now();
         self.cost = began.elapsed();
         Ok(())

@@ -9,16 +9,18 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
 use super::adam::Adam;
 use super::batches::{BatchPosition, Batches, prefetch};
 use super::checkpoint::Checkpoint;
+use super::checkpoint::Retention::{Permanent, Rolling};
 use super::checkpoint_writer::CheckpointWriter;
 use super::early_stopping::Best;
 use super::recorder::Recorder;
 use super::stage_length::{StageLength, StagePosition};
 use super::trained_model::mean_reconstruction;
+use super::unread::UnreadSteps;
 use super::{
     Checkpointing, Fit, Flow, History, OptimizerSpec, Progress, TrainError, TrainSpec,
     TrainedModel, TrainingData,
@@ -28,7 +30,6 @@ use crate::models::{
     Autoencoder, BuildContext, ClosedForm, EpochContext, ModelError, ModelSpec, ModelVisitor,
     StepPosition, Weights,
 };
-use crate::numerics::Points;
 
 /// Trains a model, resuming from a checkpoint of the same trajectory if there is one.
 pub fn fit(
@@ -230,6 +231,7 @@ impl Run<'_> {
         with_context(&mut batches, 0, &mut |context| state.model.prepare(context));
 
         let resumed_from = state.step;
+        let (mut unread, mut terms) = (UnreadSteps::default(), None);
         thread::scope(|scope| {
             let prefetched = prefetch(scope, self.data, batches.clone(), resumed_from..steps);
             for (index, batch) in (resumed_from..steps).zip(prefetched) {
@@ -249,18 +251,21 @@ impl Run<'_> {
                 let mut rng = seed.stream(&format!("noise/{index}"));
                 let noise = state.model.noise(&mut rng, batch.len());
                 let output = state.model.losses_and_gradients(&batch.on(&self.training, noise));
-                let terms = finite_terms(output.terms, epoch, step)?;
+                unread.add([epoch, step], output.terms, output.codes);
+                let epoch_ended = within + 1 == per_epoch;
+                let ends_row = epoch_ended || is_over(state.stage, step);
+                // The first step tells at once whether anything can come of the training.
+                if unread.are_due() || ends_row || terms.is_none() {
+                    terms = unread.read_into(&mut state.recorder)?.or(terms);
+                }
                 let rate_factor = length.rate_factor(self.spec.schedule, state.stage, index);
                 state.model = state.adam.step(state.model, output.gradients, rate_factor);
                 state.step = step;
-                let epoch_ended = within + 1 == per_epoch;
                 let position = StepPosition { step, epoch, epoch_ended };
                 let after =
                     &mut |context: &EpochContext<'_>| state.model.after_step(position, context);
                 with_context(&mut batches, epoch_index, after);
 
-                state.recorder.add_step(epoch, &terms, &points(output.codes));
-                let ends_row = epoch_ended || is_over(state.stage, step);
                 let began = Instant::now();
                 let validation =
                     if ends_row { state.end_epoch(self, epoch, epoch_ended) } else { None };
@@ -274,7 +279,7 @@ impl Run<'_> {
                     step,
                     steps,
                     resumed_from,
-                    terms: &terms,
+                    terms: terms.as_deref().unwrap_or_default(),
                     rate_factor,
                     dimension: state.recorder.dimension(),
                     history: &state.recorder.history,
@@ -284,8 +289,11 @@ impl Run<'_> {
                 let over = is_over(state.stage, step);
                 let stops = flow == Flow::Stop && !over;
                 let wanted = self.checkpoints.is_wanted(step, per_epoch);
-                self.checkpoints
-                    .write_if_due(epoch_ended, stops, over || wanted, || state.checkpoint())?;
+                let retention = if over || wanted { Permanent } else { Rolling };
+                if self.checkpoints.is_due(epoch_ended, stops, retention) {
+                    terms = unread.read_into(&mut state.recorder)?.or(terms);
+                    self.checkpoints.write(&state.checkpoint(), retention)?;
+                }
                 if stops {
                     return Ok(Outcome::Stopped { step });
                 }
@@ -308,31 +316,6 @@ fn finish(last: Weights, best: Option<Best>, history: History) -> Result<Outcome
     match weights.0.iter().find(|(_, array)| !array.values.iter().all(|v| v.is_finite())) {
         Some((name, _)) => Err(TrainError::WeightsNotFinite { name: name.clone() }),
         None => Ok(Outcome::Finished { weights, history, best_epoch }),
-    }
-}
-
-fn points(codes: Tensor<2>) -> Points {
-    let width = codes.dims()[1];
-    Points::from_rows(width, codes.into_data().iter::<f32>().collect())
-}
-
-/// Reads the losses from the device, and refuses any that is not finite.
-fn finite_terms(
-    terms: Vec<(&'static str, Tensor<1>)>,
-    epoch: usize,
-    step: usize,
-) -> Result<Vec<(&'static str, f64)>, TrainError> {
-    let (names, tensors): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
-    // One transfer for all terms.
-    let values = Tensor::cat(tensors, 0).into_data();
-    let terms: Vec<(&'static str, f64)> =
-        names.into_iter().zip(values.iter::<f32>().map(f64::from)).collect();
-    // A named term says more than the total, which is reported only if all terms are finite.
-    match terms.iter().rev().find(|(_, value)| !value.is_finite()) {
-        Some(&(term, value)) => {
-            Err(TrainError::NotFinite { term: term.into(), value, epoch, step })
-        }
-        None => Ok(terms),
     }
 }
 

@@ -4,12 +4,13 @@
 
 use std::num::NonZeroUsize;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use crate::data::{SampleForm, SampleSet};
+use crate::device::{read, send};
 use crate::models::{Codec, Output, Reconstruction, map_rows};
 use crate::numerics::{Points, Seed};
 
@@ -87,7 +88,7 @@ impl LoadedModel {
         let mut values = Vec::with_capacity(codes.rows() * self.form.values());
         for chunk in codes.values().chunks(CHUNK * codes.width().max(1)) {
             let raw = self.codec.decode(self.table(chunk, codes.width()));
-            values.extend(self.codec.output().values(raw).into_data().iter::<f32>());
+            values.extend(read(self.codec.output().values(raw)));
         }
         Points::from_rows(self.form.values(), values)
     }
@@ -112,7 +113,7 @@ impl LoadedModel {
                 let codes = self.table(chunk, width);
                 let decoded = self.codec.decode_with_tangents(codes, along.clone());
                 let decoded = if is_image { decoded.sigmoid() } else { decoded };
-                let tangents: Vec<f32> = decoded.tangents.into_data().iter::<f32>().collect();
+                let tangents = read(decoded.tangents);
                 let per_direction = chunk.len() / width * values;
                 for (direction, tangents) in tangents.chunks(per_direction).enumerate() {
                     for tangent in tangents.chunks(values) {
@@ -141,7 +142,7 @@ impl LoadedModel {
 
     fn table(&self, values: &[f32], width: usize) -> Tensor<2> {
         let shape = [values.len() / width.max(1), width];
-        Tensor::from_data(TensorData::new(values.to_vec(), shape), &self.device)
+        send(values.to_vec(), shape, &self.device)
     }
 
     fn check(&self, samples: &SampleSet) -> Result<(), TrainError> {

@@ -21,6 +21,9 @@ mod schedule;
 mod stage_length;
 mod tensorboard;
 mod trained_model;
+#[cfg(test)]
+mod transfer_tests;
+mod unread;
 
 use std::num::NonZeroUsize;
 

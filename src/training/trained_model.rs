@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoadedModel, TrainError};
 use crate::data::{Annotations, Images, SampleForm, SampleSet};
-use crate::device::{DeviceName, open};
+use crate::device::{DeviceName, Readback, open};
 use crate::models::pytorch::{Origin, PytorchFiles};
 use crate::models::{Codec, ModelError, ModelSpec, Reconstruction, Weights, rows_on};
 use crate::numerics::Points;
@@ -157,15 +157,17 @@ pub(super) fn mean_reconstruction(
     samples: &SampleSet,
     device: &Device,
 ) -> f64 {
-    let mut sum = 0.0;
+    let (mut means, mut counts) = (Readback::default(), Vec::new());
     for start in (0..samples.len()).step_by(CHUNK) {
         let rows: Vec<usize> = (start..samples.len().min(start + CHUNK)).collect();
         let chunk = rows_on(samples, &rows, device);
         let output = codec.decode(codec.encode(chunk.clone()));
-        let mean = kind.loss(output, codec.output(), chunk);
-        sum += f64::from(mean.into_scalar::<f32>()) * rows.len() as f64;
+        means.push(kind.loss(output, codec.output(), chunk));
+        counts.push(rows.len());
     }
-    sum / samples.len().max(1) as f64
+    let weighted = means.take().into_iter().zip(counts);
+    let weighted = weighted.map(|(mean, count)| f64::from(mean) * count as f64);
+    weighted.sum::<f64>() / samples.len().max(1) as f64
 }
 
 #[cfg(test)]

@@ -63,13 +63,15 @@ pub(super) fn plan(
         lines.push(format!("  {word}  {}  {}", planned.name, paint(Tone::Faint, &reason)));
     }
     let due = due(&selection, &statuses);
+    // A plan may be made where the devices are not.
+    let devices = common.device.devices().map_or(1, |devices| devices.len());
     let parallelism = Parallelism {
         jobs: common.jobs.unwrap_or_else(host::cores),
-        device_jobs: device_jobs(common.device),
+        device_jobs: device_jobs(&common.device) * devices,
     };
     let threads = (host::cores() / parallelism.jobs.min(parallelism.device_jobs)).max(1);
     // Only a run measures: a plan should appear at once.
-    let mut rates = Rates::new(&workspace, common.device, threads);
+    let mut rates = Rates::new(&workspace, common.device.first(), threads);
     let prediction =
         Prediction::of(&workspace.plan, &workspace.cache, &due, parallelism, &mut rates)?;
     let missing = MissingFiles::of(&workspace, &statuses, &due);

@@ -12,7 +12,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::args::{Common, StageArgs};
 use crate::cli::error::{CommandError, ErrorKind};
+use crate::cli::output::terminal::size;
 use crate::cli::workspace::open_cache;
+use crate::device::{self, DeviceName};
 use crate::engine::cache::{Cache, note_progress};
 use crate::engine::job::{Conditions, Job, JobEvent, JobOutcome};
 use crate::engine::stage::context::log_line;
@@ -59,7 +61,13 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
         stop,
         emit: Box::new(teller(args.job.clone())),
     };
+    let device = job.record.backend.as_ref().and_then(|_| job.device.parse::<DeviceName>().ok());
     let outcome = job.perform::<AnyStage>(&cache, conditions);
+    if let Some(device) = device.filter(|device| !device.is_processor())
+        && let Some(bytes) = device::held_memory(device)
+    {
+        log_line(&format!("memory of {device}: {} in use or kept for reuse", size(bytes)));
+    }
     if let Some(folder) = scratch {
         let _ = fs::remove_dir_all(folder);
     }
@@ -70,7 +78,9 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
         JobOutcome::Executed(_) | JobOutcome::Cached(_) => ExitCode::SUCCESS,
         JobOutcome::Stopped | JobOutcome::Left => ErrorKind::Interrupted.into(),
         JobOutcome::Busy(_) => ErrorKind::Busy.into(),
-        JobOutcome::Failed { .. } | JobOutcome::Killed(_) => ErrorKind::Failed.into(),
+        JobOutcome::Failed { .. } | JobOutcome::Killed(_) | JobOutcome::NoDevice(_) => {
+            ErrorKind::Failed.into()
+        }
     };
     say(&JobEvent::Ended(outcome));
     Ok(code)

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::terminal::{self, Tone, paint};
 use crate::cli::args::Common;
 use crate::cli::workspace::Workspace;
-use crate::device::DeviceName;
+use crate::device::DeviceChoice;
 use crate::engine::run::options::RunReport;
 
 /// Prints every failed stage of a run; `retry` says how to run one again.
@@ -51,7 +51,7 @@ pub(crate) fn retry_command(common: &Common, file: &Path, stage: &str) -> String
     if common.offline {
         command = format!("{command} --offline");
     }
-    if common.device != DeviceName::default() {
+    if common.device != DeviceChoice::default() {
         command = format!("{command} --device {}", common.device);
     }
     command

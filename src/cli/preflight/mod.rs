@@ -66,9 +66,10 @@ pub(crate) fn check(
         let amount = downloads.amount();
         terminal::note(&format!("to download: {amount}; `pcae-run plan` lists them"));
     }
-    let parallelism = Parallelism { jobs: options.jobs, device_jobs: options.device_jobs };
-    let threads = options.cores / options.jobs.min(options.device_jobs).max(1);
-    let mut rates = Rates::new(workspace, common.device, threads.max(1));
+    let device_jobs = options.device_jobs * options.devices.len();
+    let parallelism = Parallelism { jobs: options.jobs, device_jobs };
+    let threads = options.cores / options.jobs.min(device_jobs).max(1);
+    let mut rates = Rates::new(workspace, common.device.first(), threads.max(1));
     let Workspace { plan, cache, .. } = workspace;
     let mut prediction = Prediction::of(plan, cache, &due, parallelism, &mut rates)?;
     let matters = prediction.wall[1] >= SHOWN_FROM;

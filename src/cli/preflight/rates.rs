@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::error::CommandError;
 use crate::cli::workspace::Workspace;
-use crate::device::{self, DeviceName};
+use crate::device::{DeviceKind, DeviceName};
 use crate::engine::cache::Entry;
 use crate::engine::stage::Needs;
 use crate::engine::system::host;
@@ -64,12 +64,18 @@ impl<'a> Rates<'a> {
             host: host::name(),
             kinds: BTreeMap::new(),
             basis: Basis::Rough,
-            rate: stages::default_rate(device),
+            rate: stages::default_rate(device.kind),
         };
         if let Some(&rate) = rates.stored().get(&rates.name()).filter(|rate| **rate > 0.0) {
             (rates.basis, rates.rate) = (Basis::Measured, rate);
         }
         rates
+    }
+
+    /// Takes a rate that was measured elsewhere.
+    pub(crate) fn measured(mut self, rate: f64) -> Self {
+        (self.basis, self.rate) = (Basis::Measured, rate);
+        self
     }
 
     /// Returns what rates are based on for kinds without earlier runs.
@@ -106,7 +112,7 @@ impl<'a> Rates<'a> {
             return Ok(([work / fast, work / slow], known.len()));
         }
         let rate = match needs {
-            Needs::Cpu if !self.device.is_processor() => stages::default_rate(DeviceName::Flex),
+            Needs::Cpu if !self.device.is_processor() => stages::default_rate(DeviceKind::Flex),
             Needs::Cpu | Needs::Device => self.rate,
         };
         Ok((self.basis.uncertainty().map(|factor| factor * work / rate), 0))
@@ -114,10 +120,12 @@ impl<'a> Rates<'a> {
 
     fn of_kind(&mut self, kind: &'static str) -> Result<&[(Settings, f64)], CommandError> {
         if !self.kinds.contains_key(kind) {
-            let device = self.device.to_string();
+            let is_alike = |device: &str| {
+                device.parse().is_ok_and(|device: DeviceName| device.kind == self.device.kind)
+            };
             let entries = self.workspace.cache.recent(kind, RECENT)?;
             let here = entries.iter().filter(|Entry { run, .. }| {
-                run.host == self.host && run.device == device && run.seconds > 0.0
+                run.host == self.host && is_alike(&run.device) && run.seconds > 0.0
             });
             let known = here.filter_map(|Entry { run, record, .. }| {
                 Some((record.components(), run.work? / run.seconds))
@@ -137,7 +145,8 @@ impl<'a> Rates<'a> {
     }
 
     fn name(&self) -> String {
-        format!("{} on {}, threads {}", device::family(self.device), self.host, self.threads)
+        let family = self.device.kind.family();
+        format!("{family} on {}, threads {}", self.host, self.threads)
     }
 }
 

@@ -42,6 +42,8 @@ pub enum JobOutcome {
     Left,
     /// It was killed from outside, most likely for want of memory, as the message says.
     Killed(String),
+    /// The compute device does not work, whatever the stage is; the message says why.
+    NoDevice(String),
     /// Another process kept the key or its trajectory for too long.
     Busy(String),
     /// It failed.

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,7 @@ use crate::engine::plan::{Plan, ResolvedInput, StageIndex};
 use crate::engine::stage::artifact::{ArtifactWriter, StoredArtifact};
 use crate::engine::stage::context::{CurvesFolder, DownloadPolicy, Member, RunContext, StageError};
 use crate::engine::stage::run_record::RunRecord;
-use crate::engine::stage::{Inputs, Labels, StageSet};
+use crate::engine::stage::{Inputs, Labels, Needs, StageSet};
 use crate::engine::system::process::peak_memory;
 use crate::engine::system::{clock, failpoint, host};
 
@@ -205,6 +206,11 @@ impl Job {
         claim: Claim<'_>,
         mut conditions: Conditions,
     ) -> JobOutcome {
+        if stage.as_stage().needs() == Needs::Device
+            && let Err(message) = S::check_device(&self.device)
+        {
+            return JobOutcome::NoDevice(message);
+        }
         let guard = match self.guard(cache) {
             Ok(guard) => guard,
             // Nothing that a second try would mend: another stage has to run first.
@@ -216,7 +222,7 @@ impl Job {
         let (began, scratch) = (Instant::now(), context.scratch.clone());
         let point = |name| failpoint::pass(name).map_err(StageError::from);
         let result = point("stage.run.before")
-            .and_then(|()| stage.as_stage().run(&mut context))
+            .and_then(|()| self.run(stage, &mut context))
             .and_then(|()| point("stage.run.after"));
         let matters = result.is_ok() || claim.has_state();
         let changed = if matters { self.changed(cache, &guard, &context).err() } else { None };
@@ -269,6 +275,15 @@ impl Job {
             Ok(result) => JobOutcome::Executed(result),
             Err(error) => JobOutcome::failed(error),
         }
+    }
+
+    /// Runs the stage. A panic of which nothing is known goes on: what it says is in the log.
+    fn run<S: StageSet>(&self, stage: &S, context: &mut RunContext) -> Result<(), StageError> {
+        let run = AssertUnwindSafe(|| stage.as_stage().run(context));
+        catch_unwind(run).unwrap_or_else(|panic| match stage.explain_panic(&self.device, &*panic) {
+            Some(message) => Err(message.into()),
+            None => resume_unwind(panic),
+        })
     }
 
     fn kinds_of(&self, reference: &str) -> Vec<&str> {

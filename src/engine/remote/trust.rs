@@ -13,7 +13,7 @@ pub struct Trust {
     pub unsigned: bool,
     /// The class of this machine's processor.
     pub processor_class: String,
-    /// The device that stages compute on here.
+    /// The kind of device that stages compute on here, without a number.
     pub device: String,
     /// Whether results of other processor classes and devices are refused.
     pub same_machine: bool,
@@ -50,9 +50,11 @@ impl Trust {
             let class = Some(run.processor_class.as_str()).filter(|class| !class.is_empty());
             others.push(class.unwrap_or("an unknown processor class"));
         }
+        // Which of several it was makes no difference.
+        let kind = run.device.split(':').next().unwrap_or_default();
         // The device computes only where the key says by which backend.
-        if entry.record.backend.is_some() && run.device != self.device {
-            others.push(&run.device);
+        if entry.record.backend.is_some() && kind != self.device {
+            others.push(kind);
         }
         if others.is_empty() {
             return Ok(None);

@@ -1,6 +1,7 @@
 //! A run: where every stage stands, what is to run, and the scheduler that runs it.
 
 mod contents;
+mod devices;
 pub mod events;
 pub mod options;
 mod prior_hits;

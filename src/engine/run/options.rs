@@ -24,13 +24,13 @@ pub enum OnError {
 pub struct RunOptions {
     /// Stages side by side.
     pub jobs: usize,
-    /// Stages side by side that use the compute device.
+    /// Stages side by side on each compute device.
     pub device_jobs: usize,
     /// Processor cores to share out.
     pub cores: usize,
-    /// The compute device.
-    pub device: String,
-    /// The device's backend, as it stands in keys.
+    /// The compute devices.
+    pub devices: Vec<String>,
+    /// The devices' backend, as it stands in keys.
     pub backend: String,
     /// The folder for curves that stages show while they run: each has a folder of its name there.
     pub curves: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl RunOptions {
             jobs: 1,
             device_jobs: 1,
             cores: 1,
-            device: String::new(),
+            devices: Vec::new(),
             backend: backend.to_owned(),
             curves: None,
             offline: true,

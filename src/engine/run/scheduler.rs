@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::contents::CurrentContents;
+use super::devices::Devices;
 use super::events::Event;
 use super::options::{OnError, RunOptions, RunReport, run_id};
 use super::prior_hits::PriorHits;
@@ -31,7 +32,8 @@ struct Running {
     key: StageKey,
     trajectory: Option<TrajectoryKey>,
     since: Instant,
-    needs: Needs,
+    /// The compute device that it has, if it needs one.
+    device: Option<usize>,
 }
 
 /// Everything a run needs to know.
@@ -51,6 +53,7 @@ pub struct Scheduler<'a, S> {
     /// Whether a stage became ready or room was made since stages were last started.
     may_start: bool,
     running: BTreeMap<StageIndex, Running>,
+    devices: Devices,
     /// Stages that wait in the queue of a cluster, and why they were not taken from the cache.
     queued: BTreeMap<StageIndex, String>,
     prior_hits: PriorHits,
@@ -96,6 +99,7 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             ready: ReadyStages::default(),
             may_start: false,
             running: BTreeMap::new(),
+            devices: Devices::new(options),
             queued: BTreeMap::new(),
             prior_hits: PriorHits::of(statuses),
             sharing: None,
@@ -315,32 +319,32 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
 
     /// Returns the ready stages that there is room for, with what they need and their threads.
     fn next_to_start(&self) -> Vec<(StageIndex, Needs, usize)> {
-        let (jobs, device_jobs) = (self.options.jobs, self.options.device_jobs);
+        let jobs = self.options.jobs;
         let running = self.running.values();
         let mut keys: BTreeSet<_> = running.clone().map(|running| running.key).collect();
         if keys.len() >= jobs {
             return Vec::new();
         }
-        let trajectories = running.clone().filter_map(|running| running.trajectory).collect();
-        let mut device = running.filter(|running| running.needs == Needs::Device).count();
+        let trajectories = running.filter_map(|running| running.trajectory).collect();
+        let mut device_room = self.devices.room();
         let side_by_side = keys.len() + self.ready.startable(&trajectories).take(jobs).count();
         let side_by_side = side_by_side.min(jobs).max(1);
         let mut chosen = Vec::new();
         for (stage, ready) in self.ready.startable(&trajectories) {
             let needs = self.plan.stages()[stage].stage.as_stage().needs();
-            let device_is_full = needs == Needs::Device && device >= device_jobs;
+            let has_no_device = needs == Needs::Device && device_room == 0;
             // Two stages of one key: the second takes the first one's result.
-            if device_is_full || keys.contains(&ready.key) {
+            if has_no_device || keys.contains(&ready.key) {
                 continue;
             }
             // Trainings come one after the other: what is left for the next must be left now.
             let share = match needs {
-                Needs::Device => jobs.min(device_jobs),
+                Needs::Device => jobs.min(self.devices.most()),
                 Needs::Cpu => side_by_side,
             };
             chosen.push((stage, needs, (self.options.cores / share.max(1)).max(1)));
             keys.insert(ready.key);
-            device += usize::from(needs == Needs::Device);
+            device_room -= usize::from(needs == Needs::Device);
             if keys.len() >= jobs {
                 break;
             }
@@ -384,6 +388,11 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
         });
         let folders = self.plan.data().and_then(|folder| std::path::absolute(folder).ok());
         let folders = folders.into_iter().collect();
+        let device = (needs == Needs::Device).then(|| self.devices.take()).flatten();
+        let device_name = match device {
+            Some(at) => self.devices.name(at),
+            None => self.devices.first_name(),
+        };
         let job = Job {
             key,
             record,
@@ -392,13 +401,13 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             text: planned.text.clone(),
             inputs,
             files: files.collect(),
-            device: self.options.device.clone(),
+            device: device_name.to_owned(),
             curves: self.options.curves.as_ref().map(|folder| folder.join(&planned.name)),
             downloads: DownloadPolicy { folders, offline: self.options.offline },
             reuse: self.reuse(stage),
             work: self.work(stage),
         };
-        self.running.insert(stage, Running { key, trajectory, since: Instant::now(), needs });
+        self.running.insert(stage, Running { key, trajectory, since: Instant::now(), device });
         self.report.keys.insert(planned.name.clone(), key);
         if executor.is_remote() {
             self.queued.insert(stage, why);
@@ -444,9 +453,12 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
     }
 
     fn ended(&mut self, stage: StageIndex, outcome: JobOutcome, executor: &mut dyn Executor) {
-        let Some(Running { key, trajectory, since, .. }) = self.running.remove(&stage) else {
+        let Some(Running { key, trajectory, since, device }) = self.running.remove(&stage) else {
             return;
         };
+        if let Some(device) = device {
+            self.devices.give_back(device);
+        }
         self.may_start = true;
         self.queued.remove(&stage);
         let seconds = since.elapsed().as_secs_f64();
@@ -477,6 +489,18 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
             JobOutcome::Busy(message) => {
                 self.report.busy += 1;
                 self.fail_and_drain(stage, key, seconds, message, executor);
+            }
+            JobOutcome::NoDevice(message) => {
+                if let Some(device) = device.filter(|&device| self.devices.leave_out(device)) {
+                    let name = self.devices.name(device);
+                    let message = format!("`{name}` is not used any more: {message}");
+                    (self.emit)(Event::Note { message });
+                }
+                if self.devices.are_all_left_out() {
+                    self.fail_and_drain(stage, key, seconds, message, executor);
+                } else {
+                    self.due.insert(stage);
+                }
             }
             JobOutcome::Failed { message, permanent } => {
                 self.failed(stage, key, seconds, message, permanent, executor);

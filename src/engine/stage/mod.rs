@@ -9,7 +9,7 @@ pub mod estimate;
 pub mod lifecycle;
 pub mod run_record;
 
-use std::any::type_name;
+use std::any::{Any, type_name};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -366,6 +366,18 @@ pub trait Stage {
 pub trait StageSet: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// Returns the kind behind the variant.
     fn as_stage(&self) -> &dyn Stage;
+
+    /// Makes sure that a compute device works, before a stage that needs it begins.
+    fn check_device(name: &str) -> Result<(), String> {
+        let _ = name;
+        Ok(())
+    }
+
+    /// Says in one line what a panic of this stage on a compute device means, if that is known.
+    fn explain_panic(&self, device: &str, panic: &(dyn Any + Send)) -> Option<String> {
+        let _ = (device, panic);
+        None
+    }
 
     /// Returns the file of the reports folder that no stage writes, but that a file of a stage of
     /// this name would replace.

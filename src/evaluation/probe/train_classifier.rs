@@ -8,10 +8,11 @@
 //! Checked against: tests/reference/classification.json (PyTorch): loss, gradients, one step.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData, activation};
+use burn::tensor::{Device, Tensor, activation};
 
 use super::{ClassificationError, Labels};
 use crate::data::SampleSet;
+use crate::device::{Readback, send};
 use crate::models::{Gradients, map_rows, rows_on};
 use crate::numerics::Seed;
 use crate::training::{Adam, AdamSpec, Batches, Flow};
@@ -51,20 +52,24 @@ pub fn train_classifier<M: Scores>(
     let mut adam = Adam::new(&settings.optimizer);
     let mut batches = Batches::new(samples.len(), 0, settings.batch_size, settings.seed);
     let per_epoch = batches.per_epoch();
-    let mut sum = 0.0;
+    let (mut sum, mut unread) = (0.0, Readback::default());
     for step in 0..settings.epochs * per_epoch {
         let place = batches.position(step);
         let rows = batches.rows(place);
         let targets = one_hot(rows, labels, training);
         let loss = cross_entropy(network.scores(rows_on(samples, rows, training)), targets);
         let gradients = Gradients::of(&network, loss.backward());
-        let loss: f32 = loss.into_scalar();
         let epoch = place.epoch + 1;
-        if !loss.is_finite() {
-            return Err(ClassificationError::NotFinite { loss, epoch });
+        unread.push(loss.inner());
+        if unread.is_due() || place.within + 1 == per_epoch {
+            for loss in unread.take() {
+                if !loss.is_finite() {
+                    return Err(ClassificationError::NotFinite { loss, epoch });
+                }
+                sum += f64::from(loss);
+            }
         }
         network = adam.step(network, gradients, 1.0);
-        sum += f64::from(loss);
         if place.within + 1 == per_epoch {
             if observer(epoch, sum / per_epoch as f64) == Flow::Stop {
                 return Ok(None);
@@ -100,5 +105,5 @@ pub(super) fn one_hot(rows: &[usize], labels: &Labels, device: &Device) -> Tenso
     for (place, &row) in rows.iter().enumerate() {
         values[place * classes + usize::from(labels.values[row])] = 1.0;
     }
-    Tensor::from_data(TensorData::new(values, [rows.len(), classes]), device)
+    send(values, [rows.len(), classes], device)
 }

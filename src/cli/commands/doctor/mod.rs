@@ -1,6 +1,7 @@
 //! `pcae-run doctor`: checks on the user's own disk what the cache relies on, and shows the device
 //! that stages would use; on a node of a cluster, too, if asked.
 
+mod devices;
 mod node;
 
 use std::fs::{self, File};
@@ -47,6 +48,7 @@ pub(super) fn doctor(common: &Common, args: &DoctorArgs) -> Result<ExitCode, Com
         return Ok(ExitCode::SUCCESS);
     }
     let mut all_passed = print(common, "", &checks_here(common)?);
+    devices::show(common, args)?;
     if common.given_site.is_some() {
         match common.site.executor {
             ExecutorKind::Slurm => all_passed &= print(common, "node: ", &node::checks(common)?),
@@ -185,6 +187,10 @@ fn index(common: &Common) -> CheckResult {
 }
 
 fn compute_device(common: &Common) -> CheckResult {
-    device::probe(common.device).map_err(text)?;
-    Ok(format!("{} ({})", common.device, device::family(common.device)))
+    let devices = common.device.devices().map_err(text)?;
+    for &device in &devices {
+        device::probe(device).map_err(text)?;
+    }
+    let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
+    Ok(format!("{} ({})", names.join(", "), common.device.kind().family()))
 }

@@ -26,7 +26,6 @@ use crate::cli::args::{Common, ReplayArgs};
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal;
 use crate::cli::remote;
-use crate::device;
 use crate::engine::bundle::{Bundle, Extent};
 use crate::engine::plan::StageIndex;
 use crate::engine::remote::Trust;
@@ -36,7 +35,7 @@ use crate::engine::stage::StageSet;
 pub(super) fn replay(common: &Common, args: &ReplayArgs) -> Result<ExitCode, CommandError> {
     let trust = trust(common, args)?;
     let bundle = Bundle::open(&args.bundle, &trust).map_err(refused)?;
-    device::open(common.device).map_err(CommandError::usage)?;
+    common.device.kind().check_built().map_err(CommandError::usage)?;
     bundle.verify().map_err(refused)?;
     let known = Known::of(&bundle)?;
     tell(common, &bundle, &trust);

@@ -112,7 +112,7 @@ impl Remaker<'_> {
                 text: planned.text.clone(),
                 inputs,
                 files: BTreeMap::new(),
-                device: self.common.device.to_string(),
+                device: self.common.device.first().to_string(),
                 curves: None,
                 downloads: DownloadPolicy { folders: Vec::new(), offline: true },
                 reuse: Reuse::Refused,
@@ -159,6 +159,9 @@ impl Remaker<'_> {
             | JobOutcome::Killed(message)
             | JobOutcome::Busy(message) => {
                 return self.item(stage, Outcome::Differs, format!("it failed: {message}"));
+            }
+            JobOutcome::NoDevice(message) => {
+                return self.item(stage, Outcome::NotPossible, message);
             }
             JobOutcome::Stopped | JobOutcome::Left => {
                 return self.item(stage, Outcome::Differs, "it was stopped".to_owned());

@@ -11,7 +11,6 @@ use crate::cli::commands::report::check;
 use crate::cli::commands::report::manifest::{Manifest, ManifestEntry};
 use crate::cli::error::CommandError;
 use crate::cli::workspace::{Workspace, load_enclosed_plan};
-use crate::device;
 use crate::engine::bundle::{Bundle, BundleError, object_name};
 use crate::engine::cache::{Cache, Check, Entry, StoredResult};
 use crate::engine::digest::StageKey;
@@ -86,7 +85,7 @@ impl Known {
         for entry in entries.values() {
             import(&cache, bundle, entry, stop)?;
         }
-        let backend = device::family(common.device);
+        let backend = common.device.kind().family();
         let workspace = Workspace { plan, cache, source, backend };
         Ok(Replayed { workspace, manifest, entries })
     }

@@ -451,6 +451,10 @@ impl<'a, C: Controller> Slurm<'a, C> {
             // Why it had to end, Slurm tells; where it does not, the job is lost.
             JobOutcome::Stopped | JobOutcome::Left => self.tasks.set_stopped(task),
             JobOutcome::Killed(message) => self.retry(stage, Retry::Memory(message)),
+            JobOutcome::NoDevice(message) => {
+                self.event(stage, JobEvent::Note(format!("{message} (node {})", result.node)));
+                self.retry(stage, Retry::NodeFailed(result.node));
+            }
             outcome @ (JobOutcome::Busy(_) | JobOutcome::Failed { .. }) => {
                 self.deliver(stage, outcome);
             }

@@ -6,8 +6,9 @@
 use burn::tensor::activation::relu;
 use burn::tensor::module::{avg_pool2d, conv2d, max_pool2d};
 use burn::tensor::ops::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
+use crate::device::send;
 use crate::models::{WeightArray, Weights, WeightsError};
 
 /// Added to the variance before its root is taken.
@@ -128,8 +129,8 @@ impl Plan {
             Padding::ValidStride2 => (2, [0, 0]),
         };
         Ok(Convolution {
-            weight: Tensor::from_data(TensorData::new(weight, self.shape(inputs)), device),
-            bias: Tensor::from_data(TensorData::new(bias, [self.outputs]), device),
+            weight: send(weight, self.shape(inputs), device),
+            bias: send(bias, [self.outputs], device),
             options: ConvOptions::new([stride; 2], padding, [1, 1], 1),
         })
     }

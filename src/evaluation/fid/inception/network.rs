@@ -11,13 +11,14 @@
 
 use std::ops::Range;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Device;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
 use super::layers::{Convolution, Layer, Padding, Plan, Pool, forward};
 use super::{FeatureError, Resize};
 use crate::data::Images;
+use crate::device::{read, send};
 use crate::models::Weights;
 
 /// Number of features of an image.
@@ -51,11 +52,11 @@ impl Inception {
     /// Returns the features of some of the images, one row after the other.
     pub fn features(&self, images: &Images, rows: Range<usize>) -> Result<Vec<f32>, FeatureError> {
         let count = rows.len();
-        let input = TensorData::new(self.inputs(images, rows)?, [count, 3, SIDE, SIDE]);
-        let output = forward(&self.layers, Tensor::from_data(input, &self.device));
+        let input = send(self.inputs(images, rows)?, [count, 3, SIDE, SIDE], &self.device);
+        let output = forward(&self.layers, input);
         let [_, channels, height, width] = output.dims();
         let places = output.reshape([count, channels, height * width]);
-        Ok(places.mean_dim(2).into_data().iter::<f32>().collect())
+        Ok(read(places.mean_dim(2)))
     }
 
     /// Returns images as the network takes them.

@@ -1,0 +1,97 @@
+//! What backends say when a device fails, and what it means for a user.
+//!
+//! A backend without its hardware, or out of its memory, panics: often with a page of text, of which one
+//! line says why.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+/// Words by which backends tell that memory is exhausted: cubecl on Vulkan and CUDA, and libtorch.
+const OUT_OF_MEMORY: [&str; 5] = [
+    "out of device memory",
+    "out-of-memory",
+    "out of memory",
+    "OUT_OF_DEVICE_MEMORY",
+    "can't allocate buffer of size",
+];
+
+/// Words by which backends tell that a device is gone.
+const LOST: [&str; 3] = ["device is poisoned", "device was poisoned", "device was lost"];
+
+/// Runs what may panic for want of a device; the error is the first line of what it says.
+pub(super) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    // The message is part of an error, not printed twice.
+    let hook = take_hook();
+    set_hook(Box::new(|_| ()));
+    let result = catch_unwind(AssertUnwindSafe(run));
+    set_hook(hook);
+    result.map_err(|panic| {
+        let first = message(&*panic).and_then(|text| text.lines().next());
+        first.unwrap_or("no reason given").to_owned()
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> Option<&str> {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+}
+
+/// Says in one line what a panic of a backend means, if that is known; `advice` is what to do when there
+/// is too little memory.
+pub fn explain_failure(device: &str, panic: &(dyn Any + Send), advice: &str) -> Option<String> {
+    let text = message(panic)?;
+    let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    if says(&OUT_OF_MEMORY) {
+        Some(format!("device `{device}` has too little memory for this stage: {advice}"))
+    } else if says(&LOST) {
+        Some(format!("device `{device}` was lost: run the same command to resume"))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_failure_is_one_line_with_what_to_do() {
+        let said = |text: &str| explain_failure("cuda:1", &text.to_owned(), "lower `batch_size`");
+        for text in [
+            "called `Result::unwrap()` on an `Err` value: out of device memory allocating 7 bytes\nmore",
+            "An out-of-memory error happened during launch\nCaused by:",
+            "CUDA out of memory. Tried to allocate 2.00 GiB",
+        ] {
+            assert_eq!(
+                said(text).unwrap(),
+                "device `cuda:1` has too little memory for this stage: lower `batch_size`"
+            );
+        }
+        assert!(said("The device is poisoned: x").unwrap().starts_with("device `cuda:1` was lost"));
+        assert_eq!(said("index out of bounds"), None);
+    }
+
+    #[cfg(feature = "wgpu")]
+    #[test]
+    fn too_large_a_tensor_is_told_as_too_little_memory() {
+        use burn::tensor::Tensor;
+
+        use crate::device::{DeviceKind, DeviceName, open};
+
+        let device = open(DeviceName::from(DeviceKind::Wgpu)).unwrap();
+        // 64 GB: more than a GPU gives to one tensor.
+        let sum = catch_unwind(|| {
+            Tensor::<2>::ones([1 << 17, 1 << 17], &device).sum().into_scalar::<f32>()
+        });
+        let said = explain_failure("wgpu:0", &*sum.unwrap_err(), "buy more");
+        assert_eq!(said.unwrap(), "device `wgpu:0` has too little memory for this stage: buy more");
+        let sum = Tensor::<1>::ones([3], &device).sum().into_scalar::<f32>();
+        assert!((sum - 3.0).abs() < 1e-6, "the device goes on");
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_one_line() {
+        assert_eq!(catch(|| 3), Ok(3));
+        assert_eq!(catch::<()>(|| panic!("no adapter\nat line 1")), Err("no adapter".to_owned()));
+    }
+}
