@@ -419,3 +419,31 @@ fn escape_sequences_of_others_are_shown_and_not_obeyed() {
         assert!(!is_obeyed(&refused.stderr), "{}", refused.stderr);
     }
 }
+
+#[test]
+fn doctor_lists_the_devices_of_this_build_and_how_to_get_others() {
+    let page = Sandbox::new("").call(&["doctor"]).ok();
+    let line = |name: &str| {
+        let found = page.stdout.lines().find(|line| line.trim_start().starts_with(name));
+        found.unwrap_or_else(|| panic!("no `{name}` in:\n{}", page.stdout)).to_owned()
+    };
+    assert!(line("flex ").ends_with("found"));
+    for (kind, feature) in [("libtorch-cuda ", "tch"), ("cuda ", "cuda"), ("wgpu ", "wgpu")] {
+        let expected = format!("not in this build: build with `--features {feature}`");
+        assert!(line(kind).ends_with(&expected), "{}", page.stdout);
+    }
+    assert!(page.stderr.contains("`--measure` trains the paper's networks"), "{}", page.stderr);
+}
+
+#[test]
+fn doctor_measures_devices_and_predicts_what_a_pipeline_takes() {
+    let sandbox = Sandbox::new(crate::sandbox::RECORDS);
+    let lines = sandbox.call(&["doctor", "--measure", "pipeline.ron", "--json"]).ok().events();
+    let flex = lines.iter().find(|line| line["device"] == "flex").unwrap();
+    for network in ["dSprites", "3DShapes", "MNIST"] {
+        assert!(flex["facts"]["samples_per_second"][network].as_f64().unwrap() > 0.0, "{flex}");
+    }
+    assert!(flex["facts"]["time"].as_str().unwrap().starts_with("pipeline.ron: "), "{flex}");
+    let refused = sandbox.call(&["doctor", "pipeline.ron"]).fails_with(2);
+    assert!(refused.stderr.contains("--measure"), "{}", refused.stderr);
+}

@@ -145,7 +145,7 @@ impl Cache {
             let is_used = |run| elsewhere.contains(run) || living.contains(self, run);
             if let Some(run) = run {
                 release_if_free(&self.run_lock(run));
-            } else if lease::is_passing(name) || name.strip_suffix(".tmp").is_some() {
+            } else if lease::is_passing(name) || (owner.is_none() && name.ends_with(".tmp")) {
                 remove_if_old(&self.jobs().join(name));
             } else if !owner.is_some_and(is_used) {
                 let _ = remove(&self.jobs().join(name));

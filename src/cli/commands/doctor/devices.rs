@@ -71,7 +71,7 @@ fn show_device(
     parts.extend(
         rates.iter().map(|(network, rate)| format!("{network} {} samples/s", whole(rate.samples))),
     );
-    parts.extend(memory.map(|bytes| format!("{} of its memory used", terminal::size(bytes))));
+    parts.extend(memory.map(|bytes| format!("{} of its memory held", terminal::size(bytes))));
     let time = match (&args.file, typical(&rates)) {
         (Some(file), Some(rate)) => Some(predicted(common, file, name, alike, rate)?),
         _ => None,
@@ -109,7 +109,7 @@ fn predicted(
         1 => String::new(),
         count => format!(" on {count} such devices"),
     };
-    Ok(format!("{}{scale}{on}: {time}", plan.name()))
+    Ok(format!("{}{scale}{on}: {time}", file.display()))
 }
 
 /// Returns the middle one of the measured rates.
