@@ -189,7 +189,6 @@ impl Cli {
             | Some(
                 Command::Init { .. }
                 | Command::Diff { .. }
-                | Command::Doctor(_)
                 | Command::Explain { .. }
                 | Command::Completions { .. }
                 | Command::Manual { .. }
@@ -198,15 +197,19 @@ impl Cli {
                 | Command::Stage(_)
                 | Command::Worker(_),
             ) => None,
-            Some(Command::Cache(
-                CacheCommand::Push { pipeline, .. } | CacheCommand::Pull { pipeline, .. },
-            )) => pipeline.as_ref(),
-            Some(Command::Cache(_)) => None,
+            Some(Command::Cache(command)) => match command {
+                CacheCommand::Push { pipeline, .. } | CacheCommand::Pull { pipeline, .. } => {
+                    pipeline.as_ref()
+                }
+                _ => None,
+            },
             Some(Command::Gc { files, .. }) => files.first(),
-            Some(Command::Trace { file, .. }) => file.as_ref(),
-            Some(Command::Bundle(BundleArgs { file, .. })) => file.file.as_ref(),
+            Some(Command::Trace { file, .. } | Command::Doctor(DoctorArgs { file, .. })) => {
+                file.as_ref()
+            }
             Some(
-                Command::Plan(PlanArgs { file, .. })
+                Command::Bundle(BundleArgs { file, .. })
+                | Command::Plan(PlanArgs { file, .. })
                 | Command::Fetch { file, .. }
                 | Command::Cancel { file }
                 | Command::Why { file, .. }

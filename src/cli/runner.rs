@@ -219,7 +219,9 @@ impl<'a> Runner<'a> {
             let is_leaving = interrupts.leave.load(Ordering::Relaxed);
             !(is_asked_again || is_leaving || interrupts.is_near_limit.load(Ordering::Relaxed))
         });
-        notes.into_iter().for_each(|message| self.say(message));
+        for message in notes {
+            self.say(message);
+        }
         if count.stored > 0 {
             let results = terminal::count(count.stored, "result");
             self.say(format!("uploaded {results} ({})", terminal::size(count.bytes)));

@@ -35,6 +35,10 @@ fn count(kind: DeviceKind) -> usize {
 }
 
 /// Opens a device of this build.
+#[cfg_attr(
+    not(feature = "wgpu"),
+    expect(clippy::unnecessary_wraps, reason = "the others look for their hardware later")
+)]
 pub(super) fn open(name: DeviceName) -> Result<Device, DeviceError> {
     match name.kind {
         #[cfg(feature = "tch")]

@@ -164,7 +164,6 @@ impl Stage for TestStage {
 
     fn run(&self, context: &mut RunContext) -> Result<(), StageError> {
         let value = match self {
-            Self::Constant { value } => *value,
             Self::Abs { of } => context.load(of)?.0.abs(),
             Self::Sum { left, right, plus } => {
                 context.load(left)?.0 + context.load(right)?.0 + plus
@@ -172,7 +171,7 @@ impl Stage for TestStage {
             Self::Total { of } => context.load_each(of)?.iter().map(|(_, number)| number.0).sum(),
             Self::Fail { message } => return Err(message.clone().into()),
             Self::Model { panics: Some(message), .. } => panic_any(message.clone()),
-            Self::Model { value, .. } => *value,
+            Self::Constant { value } | Self::Model { value, .. } => *value,
             Self::Measured { value, ticks } => {
                 context.measured("ticks", ticks.clone());
                 *value

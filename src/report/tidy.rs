@@ -137,9 +137,9 @@ impl TidyTable {
                         table.push([field, Missing, Missing, text, unit]);
                     }
                     RecordValue::List(numbers) => {
-                        for (index, &number) in numbers.iter().enumerate() {
+                        for (index, &number) in (0..).zip(numbers) {
                             let (index, number) =
-                                (TidyCell::Count(index as i64), TidyCell::Number(number));
+                                (TidyCell::Count(index), TidyCell::Number(number));
                             table.push([field.clone(), index, number, Missing, unit.clone()]);
                         }
                     }

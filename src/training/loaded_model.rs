@@ -157,7 +157,8 @@ impl LoadedModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::test_device;
+    use crate::data::{Annotations, ImageShape, Images};
+    use crate::device::{held_memory, test_device};
     use crate::training::Fit;
     use crate::training::fixture::{Fixture, models, options};
 
@@ -221,6 +222,45 @@ mod tests {
                 let off = (0..tangents.len()).filter(is_off).count();
                 assert!(off * 50 < tangents.len(), "{name}: {off} of {}", tangents.len());
             }
+        }
+    }
+
+    /// Alone in its process, on a GPU: others would hold memory, too.
+    #[test]
+    #[ignore = "takes minutes, and the device for itself"]
+    fn the_memory_of_a_gpu_does_not_grow_with_the_codes() {
+        for (of, channels, side, latent, most) in
+            [("Dsprites", 1, 64, 16, 1_000_000_000), ("CelebA", 3, 64, 64, 8_000_000_000)]
+        {
+            let shape = ImageShape { channels, height: side, width: side };
+            let pixels = (0..2 * shape.pixels()).map(|at| (at * 89 % 251) as u8).collect();
+            let images = Images::new(shape, pixels, Annotations::default()).unwrap();
+            let mut fixture = Fixture::with(
+                options()
+                    .from_str(&format!("Ae(latent: {latent}, network: Paper(of: {of}))"))
+                    .unwrap(),
+            );
+            fixture.samples = SampleSet::Images(images);
+            fixture.spec.length = options().from_str("Steps(1)").unwrap();
+            let model = loaded(&fixture);
+            let directions = Points::from_rows(
+                latent,
+                (0..latent * latent)
+                    .map(|at| f32::from(u8::from(at / latent == at % latent)))
+                    .collect(),
+            );
+            let held = |codes: usize| {
+                let values = (0..codes * latent).map(|at| (at as f32 * 0.7).sin()).collect();
+                let (codes, mut seen) = (Points::from_rows(latent, values), 0);
+                model.differentiate(&codes, &directions, DecoderOutput::Raw, &mut |_, _| seen += 1);
+                assert_eq!(seen, codes.rows() * latent);
+                held_memory(test_device()).expect("a GPU tells")
+            };
+            let chunk = TANGENTS / latent;
+            let (first, last) = (held(chunk), held(3 * chunk));
+            println!("Jacobians, {of}, {TANGENTS} derivatives at a time: {} MB", last / 1_000_000);
+            assert!(last <= first + first / 10, "{of}: {first} and then {last}");
+            assert!(last < most, "{of}: {last}");
         }
     }
 

@@ -534,7 +534,9 @@ fn names_that_readers_refuse_are_not_packed() {
     let folder = tempfile::tempdir().unwrap();
     for names in [&["../x"][..], &["a:b"], &["a", "A"], &["a", "a/b"]] {
         let mut packer = Packer::new(about());
-        names.iter().for_each(|name| packer.add(*name, "x"));
+        for name in names {
+            packer.add(*name, "x");
+        }
         let error = packer.write(&folder.path().join("x"), None).unwrap_err();
         assert!(matches!(error, BundleError::Unpackable { .. }), "{names:?}: {error}");
     }

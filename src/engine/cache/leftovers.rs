@@ -145,7 +145,7 @@ impl Cache {
             let is_used = |run| elsewhere.contains(run) || living.contains(self, run);
             if let Some(run) = run {
                 release_if_free(&self.run_lock(run));
-            } else if lease::is_passing(name) || (owner.is_none() && name.ends_with(".tmp")) {
+            } else if lease::is_passing(name) || (owner.is_none() && is_temporary(name)) {
                 remove_if_old(&self.jobs().join(name));
             } else if !owner.is_some_and(is_used) {
                 let _ = remove(&self.jobs().join(name));
@@ -244,6 +244,11 @@ impl LivingRuns {
         known.insert(run.to_owned());
         lives
     }
+}
+
+/// Returns whether a file was not written to its end.
+fn is_temporary(name: &str) -> bool {
+    name.strip_suffix(".tmp").is_some()
 }
 
 /// Returns the run in the name of a record of jobs that run elsewhere.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pcae::data::{Annotations, ImageShape, Images, SampleSet};
-use pcae::device::{self, DeviceName};
+use pcae::device::{DeviceKind, DeviceName};
 use pcae::geometry::{Distances, Rescale};
 use pcae::models::ModelSpec;
 use pcae::training::{Flow, TrainSpec, TrainingData, fit};
@@ -31,10 +31,9 @@ struct Training {
 /// Returns an item for each network that fits a processor, and for each device that is one.
 pub(crate) fn items() -> Vec<Box<dyn Item>> {
     let mut items: Vec<Box<dyn Item>> = Vec::new();
-    for device in [DeviceName::Flex, DeviceName::LibTorch] {
-        if device::open(device).is_err() {
-            continue;
-        }
+    let processors = DeviceKind::ALL.into_iter().filter(|kind| kind.is_processor());
+    for kind in processors.filter(|kind| kind.missing_feature().is_none()) {
+        let device = DeviceName::from(kind);
         for (network, channels, side, widths) in [
             ("Dsprites", 1, 64, [32, 32, 64, 64]),
             ("Shapes3d", 3, 64, [32, 32, 64, 64]),

@@ -54,7 +54,7 @@ impl Walk<'_> {
             return;
         }
         if old.record == new.record {
-            self.add("same key, different result: the stage is not deterministic", new_name);
+            self.add("same key, different result: another kind of processor or device, or a stage that is not deterministic", new_name);
         }
         for difference in new.record.differences(&old.record) {
             if !difference.is_input() {
@@ -183,6 +183,9 @@ mod tests {
         let mut other = manifest(16, "a");
         other.stages.get_mut("table").unwrap().digest = ContentDigest::of_bytes(b"other");
         let found = root_causes(&old, &other, "table");
-        assert_eq!(found[0].change, "same key, different result: the stage is not deterministic");
+        assert_eq!(
+            found[0].change,
+            "same key, different result: another kind of processor or device, or a stage that is not deterministic"
+        );
     }
 }

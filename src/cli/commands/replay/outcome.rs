@@ -46,7 +46,8 @@ impl Outcome {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Item {
     /// A stage, or a file of the report.
-    pub(super) item: String,
+    #[serde(rename = "item")]
+    pub(super) name: String,
     /// What it is: a kind of stage, `page` or `keys`.
     pub(super) kind: String,
     /// What became of it.
@@ -59,9 +60,9 @@ pub(super) struct Item {
 
 impl Item {
     /// Says that something is as it was.
-    pub(super) fn equal(item: &str, kind: &str) -> Self {
+    pub(super) fn equal(name: &str, kind: &str) -> Self {
         Self {
-            item: item.to_owned(),
+            name: name.to_owned(),
             kind: kind.to_owned(),
             outcome: Outcome::Equal,
             reason: None,
@@ -70,8 +71,8 @@ impl Item {
     }
 
     /// Says that it is not.
-    pub(super) fn unequal(item: &str, kind: &str, outcome: Outcome, reason: String) -> Self {
-        Self { outcome, reason: Some(reason), ..Self::equal(item, kind) }
+    pub(super) fn unequal(name: &str, kind: &str, outcome: Outcome, reason: String) -> Self {
+        Self { outcome, reason: Some(reason), ..Self::equal(name, kind) }
     }
 
     pub(super) fn took(self, seconds: f64) -> Self {
@@ -128,7 +129,7 @@ impl Findings {
 
 fn line(item: &Item) -> Vec<String> {
     vec![
-        item.item.clone(),
+        item.name.clone(),
         item.kind.clone(),
         item.outcome.words().to_owned(),
         item.seconds.map_or_else(String::new, terminal::duration),

@@ -38,15 +38,20 @@ pub(super) struct S3Settings {
     pub(super) endpoint: Option<String>,
 }
 
+/// Returns a variable by its name.
+type Variables = dyn Fn(&str) -> Option<String>;
+
 /// Where credentials are looked for.
 pub(super) struct Environment {
-    variable: Box<dyn Fn(&str) -> Option<String>>,
+    variable: Box<Variables>,
 }
 
 impl Environment {
     /// Looks in the environment of this process.
     pub(super) fn of_process() -> Self {
-        Self { variable: Box::new(|name| env::var(name).ok()) }
+        #[expect(clippy::disallowed_methods, reason = "credentials, never an input of a stage")]
+        let variable = |name: &str| env::var(name).ok();
+        Self { variable: Box::new(variable) }
     }
 
     /// Returns a variable that is not blank.
@@ -194,7 +199,7 @@ mod tests {
         fs::write(home.path().join(".aws/config"), config).unwrap();
         let home = ("HOME", home.path().display().to_string());
         let of = |more: &[(&'static str, String)]| {
-            environment(&[&[home.clone()], more].concat()).s3().unwrap()
+            environment(&[std::slice::from_ref(&home), more].concat()).s3().unwrap()
         };
         let key = |settings: &S3Settings| settings.credentials.clone().unwrap().key().to_owned();
         let default = of(&[]);

@@ -11,7 +11,7 @@ use super::{Bytes, Content, Store, StoreError};
 use crate::engine::remote::RemoteError;
 
 /// How long a signed URL can be used; it is looked at when a request begins.
-const VALIDITY: Duration = Duration::from_secs(3600);
+const VALIDITY: Duration = Duration::from_hours(1);
 
 /// The largest file that a bucket takes by one request.
 const LARGEST: u64 = 5 << 30;
@@ -20,7 +20,7 @@ const LARGEST: u64 = 5 << 30;
 #[derive(Debug)]
 pub(super) struct Bucket {
     client: Client,
-    bucket: rusty_s3::Bucket,
+    signer: rusty_s3::Bucket,
     /// With a slash at its end, unless it is empty.
     prefix: String,
     credentials: Option<Credentials>,
@@ -40,7 +40,7 @@ impl Bucket {
         let bucket = rusty_s3::Bucket::new(url, style, name.to_owned(), region);
         let bucket = bucket.map_err(|cause| wrong(cause.to_string()))?;
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
-        Ok(Self { client: Client::new(), bucket, prefix, credentials })
+        Ok(Self { client: Client::new(), signer: bucket, prefix, credentials })
     }
 
     fn object(&self, name: &str) -> String {
@@ -51,13 +51,13 @@ impl Bucket {
 impl Store for Bucket {
     fn read(&self, name: &str, offset: u64) -> Result<Option<Content>, StoreError> {
         let object = self.object(name);
-        let action = self.bucket.get_object(self.credentials.as_ref(), &object);
+        let action = self.signer.get_object(self.credentials.as_ref(), &object);
         self.client.get(action.sign(VALIDITY).as_str(), offset, None)
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>, StoreError> {
         let object = self.object(name);
-        let action = self.bucket.head_object(self.credentials.as_ref(), &object);
+        let action = self.signer.head_object(self.credentials.as_ref(), &object);
         self.client.head(action.sign(VALIDITY).as_str(), None)
     }
 
@@ -67,7 +67,7 @@ impl Store for Bucket {
             return Err(StoreError::TooLarge(count));
         }
         let object = self.object(name);
-        let action = self.bucket.put_object(self.credentials.as_ref(), &object);
+        let action = self.signer.put_object(self.credentials.as_ref(), &object);
         self.client.put(action.sign(VALIDITY).as_str(), bytes, None)
     }
 }

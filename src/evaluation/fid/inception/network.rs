@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::data::{Annotations, ImageShape};
-    use crate::device::{open, test_device};
+    use crate::device::{held_memory, open, test_device};
     use crate::models::WeightArray;
 
     #[derive(Deserialize)]
@@ -336,6 +336,25 @@ mod tests {
             "these are not the weights of the FID Inception network: the model needs an array \
              `Conv2d_1a_3x3.conv.weight`, which is missing"
         );
+    }
+
+    /// Alone in its process, on a GPU: others would hold memory, too.
+    #[test]
+    #[ignore = "takes a minute, and the device for itself"]
+    fn the_memory_of_a_gpu_does_not_grow_with_the_images() {
+        let device = open(test_device()).unwrap();
+        let network = Inception::load(&weights(), Resize::Clean, &device).unwrap();
+        let shape = ImageShape { channels: 3, height: 64, width: 64 };
+        let pixels = vec![100; 3 * CHUNK * shape.pixels()];
+        let images = Images::new(shape, pixels, Annotations::default()).unwrap();
+        let held = |chunk: usize| {
+            network.features(&images, chunk * CHUNK..(chunk + 1) * CHUNK).unwrap();
+            held_memory(test_device()).expect("a GPU tells")
+        };
+        let [first, .., last] = [0, 1, 2].map(held);
+        println!("Inception, {CHUNK} images at a time: {} MB", last / 1_000_000);
+        assert!(last <= first + first / 10, "{first} and then {last}");
+        assert!(last < 2_000_000_000, "{last}");
     }
 
     #[test]
