@@ -75,6 +75,14 @@ impl<'a> Runner<'a> {
             options.devices = devices.iter().map(ToString::to_string).collect();
         }
         if executor == ExecutorKind::Slurm {
+            if !common.device.indices().is_empty() {
+                let kind = common.device.kind();
+                return Err(CommandError::usage(format!(
+                    "`--device {}` has numbers",
+                    common.device
+                ))
+                .hint(format!("a job sees only the GPUs that it asked for: `--device {kind}`")));
+            }
             let jobs = common.jobs.unwrap_or(cluster::MOST_STAGES);
             (options.jobs, options.device_jobs) = (jobs, args.device_jobs.unwrap_or(jobs));
         }

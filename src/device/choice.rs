@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DeviceError, DeviceKind, DeviceName, found};
+use super::{DeviceError, DeviceKind, DeviceName, enumerate};
 
 /// The devices that a user asks for: `cuda` for all that are there, `cuda:0,2` for some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl DeviceChoice {
     /// Returns the devices, after a look at which there are.
     pub fn devices(&self) -> Result<Vec<DeviceName>, DeviceError> {
         let kind = self.kind;
-        let found = found(kind)?;
+        let found = enumerate(kind)?;
         let missing = self.indices.iter().find(|index| **index >= found.len());
         match (missing, found.len()) {
             (_, 0) => {

@@ -1,34 +1,53 @@
 //! What backends say when a device fails, and what it means for a user.
 //!
 //! A backend without its hardware, or out of its memory, panics: often with a page of text, of which one
-//! line says why.
+//! line says why, and sometimes on a thread of its own, so that only something vague reaches the stage.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::{Mutex, PoisonError};
 
-/// Words by which backends tell that memory is exhausted: cubecl on Vulkan and CUDA, and libtorch.
-const OUT_OF_MEMORY: [&str; 5] = [
+/// Words by which backends tell that memory is exhausted: cubecl on Vulkan and CUDA, wgpu, and libtorch.
+const OUT_OF_MEMORY: [&str; 6] = [
     "out of device memory",
     "out-of-memory",
     "out of memory",
-    "OUT_OF_DEVICE_MEMORY",
+    "out_of_device_memory",
+    "not enough memory",
     "can't allocate buffer of size",
 ];
 
 /// Words by which backends tell that a device is gone.
 const LOST: [&str; 3] = ["device is poisoned", "device was poisoned", "device was lost"];
 
-/// Runs what may panic for want of a device; the error is the first line of what it says.
-pub(super) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+/// What panics of this process said, on whatever thread; see [`record_panics`].
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// Runs what may panic for want of a device; the error is what it says.
+pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    /// One at a time: each puts back the hook that it has found.
+    static HOOK: Mutex<()> = Mutex::new(());
+    let _alone = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
     // The message is part of an error, not printed twice.
     let hook = take_hook();
     set_hook(Box::new(|_| ()));
     let result = catch_unwind(AssertUnwindSafe(run));
     set_hook(hook);
-    result.map_err(|panic| {
-        let first = message(&*panic).and_then(|text| text.lines().next());
-        first.unwrap_or("no reason given").to_owned()
-    })
+    result.map_err(|panic| message(&*panic).unwrap_or("no reason given").to_owned())
+}
+
+/// Keeps what panics of this process say from now on, so that [`explain_failure`] knows what happened on
+/// other threads.
+pub fn record_panics() {
+    let hook = take_hook();
+    set_hook(Box::new(move |panic| {
+        if let Some(text) = message(panic.payload()) {
+            let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+            said.push_str(text);
+            said.push('\n');
+        }
+        hook(panic);
+    }));
 }
 
 fn message(panic: &(dyn Any + Send)) -> Option<&str> {
@@ -36,14 +55,25 @@ fn message(panic: &(dyn Any + Send)) -> Option<&str> {
     text.or_else(|| panic.downcast_ref::<&str>().copied())
 }
 
+/// Returns the first line of what a backend says.
+pub(super) fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Returns whether a backend says that memory is exhausted.
+pub(super) fn tells_of_memory(text: &str) -> bool {
+    let text = text.to_lowercase();
+    OUT_OF_MEMORY.iter().any(|words| text.contains(words))
+}
+
 /// Says in one line what a panic of a backend means, if that is known; `advice` is what to do when there
 /// is too little memory.
 pub fn explain_failure(device: &str, panic: &(dyn Any + Send), advice: &str) -> Option<String> {
-    let text = message(panic)?;
-    let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
-    if says(&OUT_OF_MEMORY) {
+    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let text = format!("{}\n{said}", message(panic).unwrap_or_default());
+    if tells_of_memory(&text) {
         Some(format!("device `{device}` has too little memory for this stage: {advice}"))
-    } else if says(&LOST) {
+    } else if LOST.iter().any(|words| text.contains(words)) {
         Some(format!("device `{device}` was lost: run the same command to resume"))
     } else {
         None
@@ -61,6 +91,8 @@ mod tests {
             "called `Result::unwrap()` on an `Err` value: out of device memory allocating 7 bytes\nmore",
             "An out-of-memory error happened during launch\nCaused by:",
             "CUDA out of memory. Tried to allocate 2.00 GiB",
+            "wgpu error: Out of Memory\nNot enough memory left.",
+            "The device is poisoned: Unknown: Out of memory",
         ] {
             assert_eq!(
                 said(text).unwrap(),
@@ -90,8 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error_of_one_line() {
+    fn a_panic_is_an_error() {
         assert_eq!(catch(|| 3), Ok(3));
-        assert_eq!(catch::<()>(|| panic!("no adapter\nat line 1")), Err("no adapter".to_owned()));
+        let said = catch::<()>(|| panic!("no adapter\nat line 1")).unwrap_err();
+        assert_eq!(first_line(&said), "no adapter");
     }
 }

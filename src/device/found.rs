@@ -6,14 +6,14 @@ use burn::tensor::DeviceKind as AdapterKind;
 #[cfg(any(feature = "tch", feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
 
-use super::failure::catch;
+use super::failure::{catch, first_line};
 use super::{DeviceError, DeviceKind, DeviceName};
 
 /// Returns the devices of a kind that this machine has.
-pub fn found(kind: DeviceKind) -> Result<Vec<DeviceName>, DeviceError> {
+pub fn enumerate(kind: DeviceKind) -> Result<Vec<DeviceName>, DeviceError> {
     kind.check_built()?;
     let unavailable = |reason| DeviceError::Unavailable { name: kind.to_string(), reason };
-    let count = catch(|| count(kind)).map_err(unavailable)?;
+    let count = catch(|| count(kind)).map_err(|said| unavailable(first_line(&said)))?;
     Ok((0..count).map(|index| DeviceName { kind, index }).collect())
 }
 
@@ -96,8 +96,8 @@ pub fn model(name: DeviceName) -> Option<String> {
     None
 }
 
-/// Returns how many bytes of a device's memory this process holds, where that is told.
-pub fn held_memory(name: DeviceName) -> Option<u64> {
+/// Returns how many bytes of a device's memory this process uses or keeps for reuse, where that is told.
+pub fn reserved_memory(name: DeviceName) -> Option<u64> {
     let device = open(name).ok()?;
     Some(catch(|| device.memory_pool_usage()).ok()??.bytes_reserved)
 }

@@ -14,13 +14,15 @@ use std::str::FromStr;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 pub use self::choice::DeviceChoice;
-pub use self::failure::explain_failure;
-pub use self::found::{found, held_memory, model};
-pub use self::transfers::{Readback, Transfers, read, send, transfers};
+pub(crate) use self::failure::catch;
+pub use self::failure::{explain_failure, record_panics};
+pub use self::found::{enumerate, model, reserved_memory};
+pub use self::transfers::{Readback, read, send};
+#[cfg(test)]
+pub(crate) use self::transfers::{Transfers, transfers};
 use crate::kernels;
 
 /// The burn release, as pinned in the manifest; part of every family name.
@@ -56,6 +58,12 @@ pub enum DeviceError {
         name: String,
         /// What the backend says.
         reason: String,
+    },
+    /// The device works, but not now.
+    #[error("device `{name}` has no memory left: something else uses it")]
+    Full {
+        /// The device.
+        name: String,
     },
 }
 
@@ -181,19 +189,6 @@ impl fmt::Display for DeviceName {
     }
 }
 
-impl Serialize for DeviceName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for DeviceName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        name.parse().map_err(serde::de::Error::custom)
-    }
-}
-
 /// Opens a device for inference.
 pub fn open(name: DeviceName) -> Result<Device, DeviceError> {
     name.kind.check_built()?;
@@ -211,10 +206,16 @@ pub fn probe(name: DeviceName) -> Result<Device, DeviceError> {
     if name.kind == DeviceKind::Flex {
         return Ok(device);
     }
-    let sum = failure::catch(|| Tensor::<1>::ones([2], &device).sum().into_scalar::<f32>());
+    let sum = catch(|| Tensor::<1>::ones([2], &device).sum().into_scalar::<f32>());
     match sum {
         Ok(_) => Ok(device),
-        Err(reason) => Err(DeviceError::Unavailable { name: name.to_string(), reason }),
+        Err(said) if failure::tells_of_memory(&said) => {
+            Err(DeviceError::Full { name: name.to_string() })
+        }
+        Err(said) => {
+            let reason = failure::first_line(&said);
+            Err(DeviceError::Unavailable { name: name.to_string(), reason })
+        }
     }
 }
 

@@ -3,14 +3,42 @@
 //!
 //! A GPU works behind the host's back. Whoever reads a tensor waits until all that was asked for before
 //! is done, and leaves the GPU idle until more is asked for: what is not needed at once is therefore
-//! read together, by [`Readback`]. Transfers are counted by thread, so that tests can say how many a
-//! training step takes.
-
-use std::cell::Cell;
+//! read together, by [`Readback`]. In tests, transfers are counted by thread.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::is_processor;
+
+#[cfg(test)]
+mod counts {
+    use std::cell::Cell;
+
+    /// How often numbers went to devices and back.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(crate) struct Transfers {
+        /// Tensors that were filled from the host's memory.
+        pub(crate) sent: u64,
+        /// Tensors that were read into the host's memory.
+        pub(crate) read: u64,
+    }
+
+    thread_local! {
+        static TRANSFERS: Cell<Transfers> = Cell::default();
+    }
+
+    pub(super) fn add(more: Transfers) {
+        let Transfers { sent, read } = TRANSFERS.get();
+        TRANSFERS.set(Transfers { sent: sent + more.sent, read: read + more.read });
+    }
+
+    /// Returns the transfers that this thread has made.
+    pub(crate) fn transfers() -> Transfers {
+        TRANSFERS.get()
+    }
+}
+
+#[cfg(test)]
+pub(crate) use self::counts::{Transfers, transfers};
 
 /// Tensors that wait to be read together: with more of them, the host would run far ahead of the device,
 /// whose memory holds all that is asked for.
@@ -19,33 +47,17 @@ const MOST_WAITING: usize = 32;
 /// Values that wait to be read together, unless a single tensor has more.
 const MOST_VALUES: usize = 1 << 22;
 
-/// How often numbers went to devices and back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transfers {
-    /// Tensors that were filled from the host's memory.
-    pub sent: u64,
-    /// Tensors that were read into the host's memory.
-    pub read: u64,
-}
-
-thread_local! {
-    static TRANSFERS: Cell<Transfers> = const { Cell::new(Transfers { sent: 0, read: 0 }) };
-}
-
-/// Returns the transfers that this thread has made.
-pub fn transfers() -> Transfers {
-    TRANSFERS.get()
-}
-
 /// Copies values to a device.
 pub fn send<const D: usize>(values: Vec<f32>, shape: [usize; D], device: &Device) -> Tensor<D> {
-    TRANSFERS.set(Transfers { sent: TRANSFERS.get().sent + 1, ..TRANSFERS.get() });
+    #[cfg(test)]
+    counts::add(Transfers { sent: 1, read: 0 });
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
 /// Waits for a tensor, and returns its values.
 pub fn read<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    TRANSFERS.set(Transfers { read: TRANSFERS.get().read + 1, ..TRANSFERS.get() });
+    #[cfg(test)]
+    counts::add(Transfers { sent: 0, read: 1 });
     tensor.into_data().iter::<f32>().collect()
 }
 

@@ -24,7 +24,9 @@ use crate::engine::run::sharing::Sharing;
 use crate::engine::run::status::{self, StageStatus};
 use crate::engine::stage::artifact::{Artifact, ArtifactError, ArtifactReader, ArtifactWriter};
 use crate::engine::stage::context::{DownloadPolicy, RunContext, StageError};
-use crate::engine::stage::{Each, Input, Inputs, Kind, Needs, Stage, StageRef, StageSet};
+use crate::engine::stage::{
+    DeviceProblem, Each, Input, Inputs, Kind, Needs, Stage, StageRef, StageSet,
+};
 
 /// A number in a file.
 #[derive(Debug)]
@@ -103,8 +105,12 @@ impl StageSet for TestStage {
         self
     }
 
-    fn check_device(name: &str) -> Result<(), String> {
-        if name.starts_with("broken") { Err(format!("`{name}` fell off the bus")) } else { Ok(()) }
+    fn check_device(name: &str) -> Result<(), DeviceProblem> {
+        match name.split(':').next() {
+            Some("broken") => Err(DeviceProblem::Broken(format!("`{name}` fell off the bus"))),
+            Some("full") => Err(DeviceProblem::Full(format!("`{name}` is full"))),
+            _ => Ok(()),
+        }
     }
 
     fn explain_panic(&self, device: &str, panic: &(dyn Any + Send)) -> Option<String> {

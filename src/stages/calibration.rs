@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rayon::ThreadPoolBuilder;
 
 use crate::data::{Annotations, ImageShape, Images, SampleForm, SampleSet};
-use crate::device::{DeviceKind, DeviceName};
+use crate::device::{DeviceKind, DeviceName, catch};
 use crate::models::{AeSpec, LastLayer, ModelSpec, NetworkSpec, PaperNetwork};
 use crate::numerics::Seed;
 use crate::numerics::units::{NonNegativeF64, PositiveF64};
@@ -15,7 +15,7 @@ use crate::training::{
 };
 
 /// Steps in an epoch: what was computed is certain only at the end of one.
-const STEPS: usize = 2;
+const STEPS_PER_EPOCH: usize = 4;
 const MOST_STEPS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 const LATENT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 const CHANNELS: [NonZeroUsize; 3] = [
@@ -81,7 +81,8 @@ pub fn paper_rates(device: DeviceName, threads: usize) -> Vec<(&'static str, Tra
 impl Workload {
     fn measure(&self, device: DeviceName, threads: usize) -> Option<TrainingRate> {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
-        pool.install(|| self.train(device))
+        // A device that does not work has no rate.
+        pool.install(|| catch(|| self.train(device))).ok()?
     }
 
     fn train(&self, device: DeviceName) -> Option<TrainingRate> {
@@ -102,7 +103,7 @@ impl Workload {
         };
         // Any pixels do, as long as they are not all the same.
         let shape = self.shape;
-        let count = STEPS * self.batch.get() * shape.pixels();
+        let count = STEPS_PER_EPOCH * self.batch.get() * shape.pixels();
         let pixels = (0..count).map(|at| (at * 89 % 251) as u8).collect();
         let samples = SampleSet::Images(Images::new(shape, pixels, Annotations::default()).ok()?);
         let data = TrainingData { samples: &samples, distances: None, validation: None };
@@ -114,8 +115,8 @@ impl Workload {
                 return Flow::Continue;
             }
             let began = *warm.get_or_insert_with(Instant::now);
-            if progress.step > STEPS {
-                (steps, seconds) = (progress.step - STEPS, began.elapsed().as_secs_f64());
+            if progress.step > STEPS_PER_EPOCH {
+                (steps, seconds) = (progress.step - STEPS_PER_EPOCH, began.elapsed().as_secs_f64());
             }
             if steps > 0 && began.elapsed() > self.time { Flow::Stop } else { Flow::Continue }
         };

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::stage::context::RunContext;
 use crate::engine::stage::lifecycle::Progress;
-use crate::engine::stage::{Stage, StageSet};
+use crate::engine::stage::{DeviceProblem, Stage, StageSet};
 use crate::report::folder;
 
 pub use artifacts::{AnyImages, AnySamples, TrainImages, TrainSamples, TrainingHistory};
@@ -78,7 +78,7 @@ macro_rules! stage_kinds {
                 }
             }
 
-            fn check_device(name: &str) -> Result<(), String> {
+            fn check_device(name: &str) -> Result<(), DeviceProblem> {
                 compute_device::check(name)
             }
 

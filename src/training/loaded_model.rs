@@ -158,7 +158,7 @@ impl LoadedModel {
 mod tests {
     use super::*;
     use crate::data::{Annotations, ImageShape, Images};
-    use crate::device::{held_memory, test_device};
+    use crate::device::{reserved_memory, test_device};
     use crate::training::Fit;
     use crate::training::fixture::{Fixture, models, options};
 
@@ -254,7 +254,7 @@ mod tests {
                 let (codes, mut seen) = (Points::from_rows(latent, values), 0);
                 model.differentiate(&codes, &directions, DecoderOutput::Raw, &mut |_, _| seen += 1);
                 assert_eq!(seen, codes.rows() * latent);
-                held_memory(test_device()).expect("a GPU tells")
+                reserved_memory(test_device()).expect("a GPU tells")
             };
             let chunk = TANGENTS / latent;
             let (first, last) = (held(chunk), held(3 * chunk));

@@ -34,11 +34,12 @@ pub struct Progress<'a> {
     pub steps: usize,
     /// The step from which this run resumed; 0 if it started from scratch.
     pub resumed_from: usize,
-    /// The total and the named terms of this step.
+    /// The total and the named terms of the last step that was read: this one on a processor, and at the
+    /// end of an epoch.
     pub terms: &'a [(&'static str, f64)],
     /// Factor on the learning rate in this step.
     pub rate_factor: f64,
-    /// How many leading coordinates hold 99 % of the variance of the codes seen in this epoch.
+    /// How many leading coordinates hold 99 % of the variance of the codes of this epoch that were read.
     pub dimension: Option<usize>,
     /// The record so far; its last row is complete if the epoch has ended.
     pub history: &'a History,

@@ -167,7 +167,7 @@ pub(super) fn mean_reconstruction(
     }
     let weighted = means.take().into_iter().zip(counts);
     let weighted = weighted.map(|(mean, count)| f64::from(mean) * count as f64);
-    weighted.sum::<f64>() / samples.len().max(1) as f64
+    weighted.fold(0.0, |sum, part| sum + part) / samples.len().max(1) as f64
 }
 
 #[cfg(test)]

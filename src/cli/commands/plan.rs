@@ -64,7 +64,8 @@ pub(super) fn plan(
     }
     let due = due(&selection, &statuses);
     // A plan may be made where the devices are not.
-    let devices = common.device.devices().map_or(1, |devices| devices.len());
+    let named = common.device.indices().len().max(1);
+    let devices = common.device.devices().map_or(named, |devices| devices.len());
     let parallelism = Parallelism {
         jobs: common.jobs.unwrap_or_else(host::cores),
         device_jobs: device_jobs(&common.device) * devices,

@@ -31,6 +31,7 @@ pub(super) fn stage(common: &Common, args: &StageArgs) -> Result<ExitCode, Comma
 }
 
 fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> {
+    device::record_panics();
     process::adopt_orphans();
     if let Some(parent) = args.die_with {
         process::die_with(parent).map_err(CommandError::failed)?;
@@ -63,8 +64,10 @@ fn perform(common: &Common, args: &StageArgs) -> Result<ExitCode, CommandError> 
     };
     let device = job.record.backend.as_ref().and_then(|_| job.device.parse::<DeviceName>().ok());
     let outcome = job.perform::<AnyStage>(&cache, conditions);
-    if let Some(device) = device.filter(|device| !device.is_processor())
-        && let Some(bytes) = device::held_memory(device)
+    // Otherwise nothing may have run on it.
+    let has_run = matches!(outcome, JobOutcome::Executed(_) | JobOutcome::Failed { .. });
+    if let Some(device) = device.filter(|device| has_run && !device.is_processor())
+        && let Some(bytes) = device::reserved_memory(device)
     {
         log_line(&format!("memory of {device}: {} in use or kept for reuse", size(bytes)));
     }

@@ -29,7 +29,7 @@ use crate::engine::plan::{Plan, ResolvedInput, StageIndex};
 use crate::engine::stage::artifact::{ArtifactWriter, StoredArtifact};
 use crate::engine::stage::context::{CurvesFolder, DownloadPolicy, Member, RunContext, StageError};
 use crate::engine::stage::run_record::RunRecord;
-use crate::engine::stage::{Inputs, Labels, Needs, StageSet};
+use crate::engine::stage::{DeviceProblem, Inputs, Labels, Needs, StageSet};
 use crate::engine::system::process::peak_memory;
 use crate::engine::system::{clock, failpoint, host};
 
@@ -206,17 +206,19 @@ impl Job {
         claim: Claim<'_>,
         mut conditions: Conditions,
     ) -> JobOutcome {
-        if stage.as_stage().needs() == Needs::Device
-            && let Err(message) = S::check_device(&self.device)
-        {
-            return JobOutcome::NoDevice(message);
-        }
         let guard = match self.guard(cache) {
             Ok(guard) => guard,
             // Nothing that a second try would mend: another stage has to run first.
             Err(message) => return JobOutcome::Failed { message, permanent: true },
         };
         (conditions.emit)(JobEvent::Started);
+        if stage.as_stage().needs() == Needs::Device {
+            match S::check_device(&self.device) {
+                Ok(()) => {}
+                Err(DeviceProblem::Broken(message)) => return JobOutcome::NoDevice(message),
+                Err(DeviceProblem::Full(message)) => return JobOutcome::failed(message),
+            }
+        }
         let threads = conditions.threads;
         let mut context = self.context(cache, &claim, conditions);
         let (began, scratch) = (Instant::now(), context.scratch.clone());

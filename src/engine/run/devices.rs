@@ -63,6 +63,7 @@ impl Devices {
         self.usable().next().is_none()
     }
 
+    /// Returns the name of a device that was taken.
     pub(super) fn name(&self, at: usize) -> &str {
         &self.devices[at].name
     }

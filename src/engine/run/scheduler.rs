@@ -491,14 +491,14 @@ impl<'a, S: StageSet> Scheduler<'a, S> {
                 self.fail_and_drain(stage, key, seconds, message, executor);
             }
             JobOutcome::NoDevice(message) => {
-                if let Some(device) = device.filter(|&device| self.devices.leave_out(device)) {
-                    let name = self.devices.name(device);
-                    let message = format!("`{name}` is not used any more: {message}");
-                    (self.emit)(Event::Note { message });
-                }
+                let is_new = device.is_some_and(|device| self.devices.leave_out(device));
                 if self.devices.are_all_left_out() {
                     self.fail_and_drain(stage, key, seconds, message, executor);
                 } else {
+                    if is_new {
+                        let message = format!("left out from now on: {message}");
+                        (self.emit)(Event::Note { message });
+                    }
                     self.due.insert(stage);
                 }
             }

@@ -45,6 +45,15 @@ pub enum Needs {
     Device,
 }
 
+/// Why a compute device can't be used; in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceProblem {
+    /// It does not work.
+    Broken(String),
+    /// It may work later.
+    Full(String),
+}
+
 /// What a reference names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
@@ -368,7 +377,7 @@ pub trait StageSet: Serialize + DeserializeOwned + Clone + Send + Sync + 'static
     fn as_stage(&self) -> &dyn Stage;
 
     /// Makes sure that a compute device works, before a stage that needs it begins.
-    fn check_device(name: &str) -> Result<(), String> {
+    fn check_device(name: &str) -> Result<(), DeviceProblem> {
         let _ = name;
         Ok(())
     }

@@ -124,7 +124,7 @@ fn a_device_that_fails_is_left_out_with_one_line_and_the_rest_goes_on() {
     let (report, held, notes) = run(&fixture, &devices, 1, OnError::Finish);
     assert_eq!(report.executed.len(), 24);
     assert!(report.failed.is_empty() && report.skipped == 0);
-    assert_eq!(notes, ["`broken:1` is not used any more: `broken:1` fell off the bus"]);
+    assert_eq!(notes, ["left out from now on: `broken:1` fell off the bus"]);
     assert_eq!(held.given["broken:1"], 1);
     assert_eq!(held.given.values().sum::<usize>(), 13);
     let again: BTreeSet<_> = held.tried.values().filter(|tried| tried.len() > 1).collect();
@@ -144,8 +144,17 @@ fn without_any_device_a_run_ends_and_says_why() {
         assert_eq!(report.failed.len(), 1);
         assert!(report.failed[0].1.contains("fell off the bus"), "{:?}", report.failed);
         assert_eq!(report.failed.len() + report.skipped, 24);
-        assert_eq!(notes.len(), 2);
+        assert_eq!(notes.len(), 1, "the last one fails its stage: {notes:?}");
     }
+}
+
+#[test]
+fn a_full_device_fails_its_stage_and_is_used_again() {
+    let (report, held, notes) = run(&trainings(), &["full:0"], 1, OnError::Continue);
+    assert_eq!((report.failed.len(), report.skipped), (12, 12));
+    assert_eq!(held.given["full:0"], 12);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(report.failed[0].1, "`full:0` is full");
 }
 
 #[test]

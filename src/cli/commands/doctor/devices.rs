@@ -9,7 +9,7 @@ use crate::cli::error::CommandError;
 use crate::cli::output::terminal;
 use crate::cli::preflight::prediction::{Parallelism, Prediction};
 use crate::cli::preflight::rates::{Rates, quantile};
-use crate::cli::workspace::{Workspace, device_jobs};
+use crate::cli::workspace::Workspace;
 use crate::device::{self, DeviceChoice, DeviceKind, DeviceName};
 use crate::engine::plan::StageIndex;
 use crate::engine::system::host;
@@ -17,11 +17,17 @@ use crate::stages::{TrainingRate, paper_rates};
 
 /// Shows every kind of device; measures those that are there, if asked.
 pub(super) fn show(common: &Common, args: &DoctorArgs) -> Result<(), CommandError> {
+    if let Some(file) = &args.file {
+        // A mistake in it should not be told after minutes.
+        Workspace::open_silently(common, Some(file))?;
+    }
     for kind in DeviceKind::ALL {
-        match device::found(kind) {
-            Err(error) => say(common, &kind.to_string(), &absent(kind, &error), &json!(null)),
+        match device::enumerate(kind) {
+            Err(error) => {
+                say(common, &kind.to_string(), &absent(kind, &error), &json!({"found": false}));
+            }
             Ok(found) if found.is_empty() => {
-                say(common, &kind.to_string(), "none on this machine", &json!(null));
+                say(common, &kind.to_string(), "none on this machine", &json!({"found": false}));
             }
             Ok(found) => {
                 for &name in &found {
@@ -48,7 +54,7 @@ fn show_device(
     common: &Common,
     args: &DoctorArgs,
     name: DeviceName,
-    alike: usize,
+    count: usize,
 ) -> Result<(), CommandError> {
     let title = name.to_string();
     if !args.measure {
@@ -66,14 +72,16 @@ fn show_device(
     }
     let model = if name.is_processor() { Some(host::processor()) } else { device::model(name) };
     let rates = paper_rates(name, host::cores());
-    let memory = device::held_memory(name);
+    let memory = device::reserved_memory(name);
     let mut parts: Vec<String> = model.iter().cloned().collect();
     parts.extend(
-        rates.iter().map(|(network, rate)| format!("{network} {} samples/s", whole(rate.samples))),
+        rates
+            .iter()
+            .map(|(network, rate)| format!("{network} {} samples/s", rounded(rate.samples))),
     );
-    parts.extend(memory.map(|bytes| format!("{} of its memory held", terminal::size(bytes))));
+    parts.extend(memory.map(|bytes| format!("{} of its memory reserved", terminal::size(bytes))));
     let time = match (&args.file, typical(&rates)) {
-        (Some(file), Some(rate)) => Some(predicted(common, file, name, alike, rate)?),
+        (Some(file), Some(rate)) => Some(predicted(common, file, name, count, rate)?),
         _ => None,
     };
     parts.extend(time.iter().cloned());
@@ -91,7 +99,7 @@ fn predicted(
     common: &Common,
     file: &Path,
     name: DeviceName,
-    alike: usize,
+    count: usize,
     rate: f64,
 ) -> Result<String, CommandError> {
     let common = Common { device: DeviceChoice::from(name), ..common.clone() };
@@ -99,15 +107,16 @@ fn predicted(
     let full = workspace.full_scale(&common)?;
     let plan = full.as_ref().unwrap_or(&workspace.plan);
     let jobs = common.jobs.unwrap_or_else(host::cores);
-    let device_jobs = device_jobs(&common.device) * alike;
-    let parallelism = Parallelism { jobs: jobs.max(alike), device_jobs };
+    // A processor was measured with all its cores in one training.
+    let jobs = if name.is_processor() { 1 } else { jobs.max(count) };
+    let parallelism = Parallelism { jobs, device_jobs: jobs.min(count) };
     let mut rates = Rates::new(&workspace, name, host::cores()).measured(rate);
     let all: Vec<StageIndex> = (0..plan.stages().len()).collect();
     let time = Prediction::of(plan, &workspace.cache, &all, parallelism, &mut rates)?.time();
     let scale = plan.scale().map(|scale| format!(" at scale {scale}")).unwrap_or_default();
-    let on = match alike {
+    let on = match count {
         1 => String::new(),
-        count => format!(" on {count} such devices"),
+        _ => format!(" on {count} such devices"),
     };
     Ok(format!("{}{scale}{on}: {time}", file.display()))
 }
@@ -120,7 +129,7 @@ fn typical(rates: &[(&str, TrainingRate)]) -> Option<f64> {
 }
 
 /// Writes a rate with about three digits.
-fn whole(rate: f64) -> String {
+fn rounded(rate: f64) -> String {
     if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 

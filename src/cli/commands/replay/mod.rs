@@ -26,6 +26,7 @@ use crate::cli::args::{Common, ReplayArgs};
 use crate::cli::error::{CommandError, Finding};
 use crate::cli::output::terminal;
 use crate::cli::remote;
+use crate::device;
 use crate::engine::bundle::{Bundle, Extent};
 use crate::engine::plan::StageIndex;
 use crate::engine::remote::Trust;
@@ -36,6 +37,9 @@ pub(super) fn replay(common: &Common, args: &ReplayArgs) -> Result<ExitCode, Com
     let trust = trust(common, args)?;
     let bundle = Bundle::open(&args.bundle, &trust).map_err(refused)?;
     common.device.kind().check_built().map_err(CommandError::usage)?;
+    if args.recompute.is_some() {
+        device::probe(common.device.first()).map_err(CommandError::usage)?;
+    }
     bundle.verify().map_err(refused)?;
     let known = Known::of(&bundle)?;
     tell(common, &bundle, &trust);

@@ -52,6 +52,8 @@ impl Remaker<'_> {
             }
         }
         let at_once = self.common.jobs.unwrap_or_else(host::cores);
+        // A GPU may have no memory for several.
+        let at_once = if self.common.device.is_processor() { at_once } else { 1 };
         let mut executor = self.executor()?;
         let mut running = BTreeMap::new();
         while !(waiting.is_empty() && running.is_empty()) {

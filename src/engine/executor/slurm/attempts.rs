@@ -16,6 +16,8 @@ pub(super) enum Retry {
     Preempted,
     /// The node failed.
     NodeFailed(String),
+    /// The compute device of the node, by its name in Slurm, does not work, as the message says.
+    NoDevice { node: String, message: String },
     /// There was too little memory, as the message says.
     Memory(String),
     /// Nobody knows what became of the job.
@@ -61,10 +63,16 @@ impl Attempts {
                         site.attempts + 1
                     ));
                 }
-                if !node.is_empty() && !self.excluded.contains(node) {
-                    self.excluded.push(node.clone());
-                }
+                self.exclude(node);
                 Ok(Some(format!("node {node} failed: submitted again, to another one")))
+            }
+            Retry::NoDevice { node, message } => {
+                self.node_failures += 1;
+                if self.node_failures > site.attempts {
+                    return Err(format!("{message}; given up after {} nodes", self.node_failures));
+                }
+                self.exclude(node);
+                Ok(Some(format!("{message}: submitted again, to another node than {node}")))
             }
             Retry::Memory(message) => self.after_memory(message, resources, site).map(Some),
             Retry::Lost(message) => {
@@ -74,6 +82,13 @@ impl Attempts {
                 }
                 Ok(Some(format!("{message}: submitted again")))
             }
+        }
+    }
+
+    /// Asks for another node from now on; where it is not known which it was, for any.
+    fn exclude(&mut self, node: &str) {
+        if !node.is_empty() && !self.excluded.iter().any(|known| known == node) {
+            self.excluded.push(node.to_owned());
         }
     }
 

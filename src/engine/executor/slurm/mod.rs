@@ -452,8 +452,8 @@ impl<'a, C: Controller> Slurm<'a, C> {
             JobOutcome::Stopped | JobOutcome::Left => self.tasks.set_stopped(task),
             JobOutcome::Killed(message) => self.retry(stage, Retry::Memory(message)),
             JobOutcome::NoDevice(message) => {
-                self.event(stage, JobEvent::Note(format!("{message} (node {})", result.node)));
-                self.retry(stage, Retry::NodeFailed(result.node));
+                let node = self.tasks.task(task).node.clone();
+                self.retry(stage, Retry::NoDevice { node, message });
             }
             outcome @ (JobOutcome::Busy(_) | JobOutcome::Failed { .. }) => {
                 self.deliver(stage, outcome);

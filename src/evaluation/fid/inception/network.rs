@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::data::{Annotations, ImageShape};
-    use crate::device::{held_memory, open, test_device};
+    use crate::device::{open, reserved_memory, test_device};
     use crate::models::WeightArray;
 
     #[derive(Deserialize)]
@@ -349,7 +349,7 @@ mod tests {
         let images = Images::new(shape, pixels, Annotations::default()).unwrap();
         let held = |chunk: usize| {
             network.features(&images, chunk * CHUNK..(chunk + 1) * CHUNK).unwrap();
-            held_memory(test_device()).expect("a GPU tells")
+            reserved_memory(test_device()).expect("a GPU tells")
         };
         let [first, .., last] = [0, 1, 2].map(held);
         println!("Inception, {CHUNK} images at a time: {} MB", last / 1_000_000);
