@@ -107,8 +107,7 @@ fn options(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns what `--help` of a command prints; of the program itself if the command is empty.
 fn help(command: &str) -> String {
-    let given = [command, "--help"];
-    let args = given.iter().filter(|word| !word.is_empty());
+    let args = command.split_whitespace().chain(["--help"]);
     let output = program().args(args).output().unwrap();
     assert!(output.status.success(), "`pcae-run {command}` is no command");
     String::from_utf8(output.stdout).unwrap()
@@ -210,7 +209,11 @@ fn commands_and_options_in_the_readmes_exist() {
             if let Some((_, given)) = line.split_once("pcae-run ") {
                 let first = given.split(' ').next().unwrap();
                 let is_command = first.chars().all(|c| c.is_ascii_lowercase());
-                let text = help(if is_command { first } else { "" });
+                let mut text = help(if is_command { first } else { "" });
+                if is_command && text.contains("<COMMAND>") && options(given).next().is_some() {
+                    let both: Vec<&str> = given.split(' ').take(2).collect();
+                    text = help(&both.join(" "));
+                }
                 for option in options(given) {
                     assert!(text.contains(option), "{}: `{line}`", name.display());
                 }

@@ -26,7 +26,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub run: RunArgs,
     /// Options of every command
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Options of every command")]
     pub common: Common,
 }
 

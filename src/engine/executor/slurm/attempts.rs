@@ -133,3 +133,29 @@ impl Attempts {
         Ok(format!("{message}: submitted again with {}", gigabytes(resources.memory)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_whose_device_fails_is_avoided_and_the_last_message_says_why() {
+        let site = Site::default();
+        let (mut attempts, mut resources) =
+            (Attempts::default(), site.resources("Train", "t", true));
+        let mut try_again = |node: &str| {
+            let message = "device `cuda:0` is not available".to_owned();
+            let retry = Retry::NoDevice { node: node.to_owned(), message };
+            attempts.again(&retry, &mut resources, &site, None)
+        };
+        for at in 0..site.attempts {
+            let note = try_again(&format!("n{at}")).unwrap().unwrap();
+            let expected =
+                "device `cuda:0` is not available: submitted again, to another node than n";
+            assert!(note.starts_with(expected), "{note}");
+        }
+        let error = try_again("last").unwrap_err();
+        assert!(error.starts_with("device `cuda:0` is not available; given up after "), "{error}");
+        assert_eq!(attempts.excluded().len(), site.attempts);
+    }
+}
