@@ -112,7 +112,7 @@ def paused(program: Path, folder: Path, _reference: Project) -> str:
 
 def died(program: Path, folder: Path, reference: Project) -> str:
     """A machine dies with everything on it; another takes over what it had claimed."""
-    project = shared(program, folder, pipelines.training(400))
+    project = shared(program, folder, pipelines.training_for(program, 12))
     first = host(project, "one")
     first.until("a checkpoint", lambda: list(project.cache.glob("claims/*/*/state/*")), 60)
     time.sleep(1)
@@ -149,7 +149,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hosts-", dir=options.folder, ignore_cleanup_errors=True) as folder:
         root = Path(folder)
         references = {}
-        for name, pipeline in (("side_by_side", pipelines.sixty()), ("died", pipelines.training(400))):
+        for name, pipeline in (("side_by_side", pipelines.sixty()), ("died", pipelines.training_for(program, 12))):
             references[name] = Project(program, root / f"reference-{name}", pipeline)
             references[name].run("-j", "2").succeed(240)
         for number in range(options.rounds):

@@ -6,7 +6,13 @@ twice shows there. The home folder is the test's own, and not part of a key.
 
 from __future__ import annotations
 
+import functools
+import json
+import math
+import subprocess
+import tempfile
 import textwrap
+from pathlib import Path
 
 NOTE = 'echo {name} >> \\"$HOME/executed\\"'
 
@@ -83,6 +89,27 @@ def training(steps: int, seeds: int = 1) -> str:
             },
         )
         """).replace("%SEEDS", ", ".join(map(str, range(seeds)))).replace("%STEPS", str(steps))
+
+
+@functools.cache
+def steps_per_second(program: Path) -> float:
+    """How fast the training above goes here, on one core."""
+    steps = 400
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "pipeline.ron")
+        path.write_text(training(steps))
+        run = subprocess.run(
+            [program, path, "-j", "1", "--until", "train-0", "--json"],
+            check=True, capture_output=True, text=True,
+        )
+    events = [json.loads(line) for line in run.stdout.splitlines()]
+    ended = [event for event in events if event.get("event") == "stage-ended" and event["stage"] == "train-0"]
+    return steps / ended[0]["seconds"]
+
+
+def training_for(program: Path, seconds: float) -> str:
+    """The training above, of as many steps as take about this long here."""
+    return training(math.ceil(steps_per_second(program) * seconds))
 
 
 def full_scratch() -> str:

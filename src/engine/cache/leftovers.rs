@@ -142,10 +142,11 @@ impl Cache {
             let run = [LOCK, lease::SUFFIX].iter().find_map(|suffix| name.strip_suffix(suffix));
             let run = run.and_then(|name| name.strip_suffix('.'));
             let owner = batch_run(name).or_else(|| parse(name).map(|(_, run)| run));
+            let owner = owner.or_else(|| temporary_of(name));
             let is_used = |run| elsewhere.contains(run) || living.contains(self, run);
             if let Some(run) = run {
                 release_if_free(&self.run_lock(run));
-            } else if lease::is_passing(name) || (owner.is_none() && is_temporary(name)) {
+            } else if lease::is_passing(name) {
                 remove_if_old(&self.jobs().join(name));
             } else if !owner.is_some_and(is_used) {
                 let _ = remove(&self.jobs().join(name));
@@ -246,9 +247,9 @@ impl LivingRuns {
     }
 }
 
-/// Returns whether a file was not written to its end.
-fn is_temporary(name: &str) -> bool {
-    name.strip_suffix(".tmp").is_some()
+/// Returns the run in the name of a record of jobs that was not written to its end.
+fn temporary_of(name: &str) -> Option<&str> {
+    name.strip_suffix(".tmp")?.split('.').next()
 }
 
 /// Returns the run in the name of a record of jobs that run elsewhere.
