@@ -351,10 +351,9 @@ mod tests {
             network.features(&images, chunk * CHUNK..(chunk + 1) * CHUNK).unwrap();
             reserved_memory(test_device()).expect("a GPU tells")
         };
-        let [first, .., last] = [0, 1, 2].map(held);
+        let last = [0, 1, 2].map(held)[2];
         println!("Inception, {CHUNK} images at a time: {} MB", last / 1_000_000);
-        assert!(last <= first + first / 10, "{first} and then {last}");
-        assert!(last < 2_000_000_000, "{last}");
+        assert!(last < 1_000_000_000, "{last}");
     }
 
     #[test]
